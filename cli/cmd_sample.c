@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -70,17 +72,83 @@ static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_er
     return status;
 }
 
+/* ---- --dry-run ------------------------------------------------------------------------------- */
+
+static void print_quoted(const char *text) {
+    putchar('"');
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\') putchar('\\');
+        putchar((unsigned char)*text < ' ' ? ' ' : *text);
+    }
+    putchar('"');
+}
+
+static void keep_last(const sgfs_progress *p, void *user) {
+    *(sgfs_progress *)user = *p;
+}
+
+/* What the run would do and need, on stdout. opened: seconds that it took to read and to open. */
+static sgfs_status rehearse(sgfs_run *run, const cli_args *args, double opened, sgfs_err *err) {
+    sgfs_progress p = {.eta = -1};
+    char path[512];
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%.400s/sgfs-dry-run-%ld",
+             folder != NULL && folder[0] != '\0' ? folder : "/tmp", (long)getpid());
+    /* A file that is gone as soon as it is there: what a run writes takes memory, too. */
+    sgfs_status status = sgfs_run_attach(run, path, err);
+    (void)unlink(path);
+    if (status != SGFS_OK) return status;
+    sgfs_run_on_progress(run, keep_last, &p);
+    cli_on_interrupt(stop, run);
+    status = sgfs_run_all(run, err);
+    cli_limit_time(NAN);
+    cli_on_interrupt(stop, NULL);
+    if (status != SGFS_OK) return status;
+    double seconds = opened + p.seconds + (p.eta > 0 ? p.eta : 0);
+    if (args->json) {
+        printf("{\n  \"run\": ");
+        print_quoted(sgfs_run_describe(run));
+        printf(",\n  \"bytes_needed\": %.0f,\n  \"bytes_available\": %.0f,\n"
+               "  \"seconds\": %.4g,\n  \"seconds_to_open\": %.4g,\n  \"iterations\": %lld,\n"
+               "  \"iterations_per_s\": %.4g\n}\n",
+               p.bytes_needed, p.bytes_available, seconds, opened, (long long)p.total,
+               p.iterations_per_s);
+        return SGFS_OK;
+    }
+    bool giga = p.bytes_needed >= 1e9;
+    printf("%s\n", sgfs_run_describe(run));
+    printf("memory   about %.3g %s of %.3g GB\n", p.bytes_needed / (giga ? 1e9 : 1e6),
+           giga ? "GB" : "MB", p.bytes_available / 1e9);
+    printf(
+        "time     about %.3g s: %.3g s to open, then %lld iterations at %.3g/s (more where --ess "
+        "asks for it)\n",
+        seconds, opened, (long long)p.total, p.iterations_per_s);
+    return SGFS_OK;
+}
+
+static bool is_dry(const cli_args *args) {
+    return strcmp(sgfs_config_get(args->cfg, "run.dry_run"), "true") == 0;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static sgfs_status with_model(const sgfs_data *data, const char *name, const char *path,
-                              cli_args *args, sgfs_err *err) {
+                              cli_args *args, double begun, sgfs_err *err) {
     sgfs_model *model = sgfs_model_open(name, data, args->cfg, err);
     if (model == NULL) return err->code;
     bool resumed = cli_given(&cmd_sample, args, "resume") != NULL;
     sgfs_run *run = resumed ? sgfs_run_resume(model, path, args->cfg, err)
                             : sgfs_run_open(model, args->cfg, err);
-    sgfs_status status = run == NULL ? err->code
-                         : resumed   ? SGFS_OK
-                                     : sgfs_run_attach(run, path, err);
-    if (status == SGFS_OK) status = walk(run, path, args, err);
+    bool dry = is_dry(args);
+    sgfs_status status = run == NULL      ? err->code
+                         : resumed || dry ? SGFS_OK
+                                          : sgfs_run_attach(run, path, err);
+    if (status == SGFS_OK && dry) status = rehearse(run, args, now() - begun, err);
+    else if (status == SGFS_OK) status = walk(run, path, args, err);
     sgfs_run_free(run);
     sgfs_model_free(model);
     return status;
@@ -118,6 +186,8 @@ static sgfs_status sample(cli_args *args, sgfs_err *err) {
     char made[256], word[128];
     const char *path = cli_given(&cmd_sample, args, "resume"), *model = args->word[0];
     bool resumed = path != NULL;
+    if (resumed && is_dry(args))
+        return cli_fail(err, SGFS_EUSAGE, "--dry-run is for a run that is yet to begin.");
     if (resumed) {
         if (resumed_model(args, path, &model, err) != SGFS_OK) return err->code;
     } else {
@@ -128,11 +198,12 @@ static sgfs_status sample(cli_args *args, sgfs_err *err) {
     }
     const char *limit = sgfs_config_get(args->cfg, "run.max_time"); /* of all that follows */
     cli_limit_time(strcmp(limit, "auto") == 0 ? NAN : strtod(limit, NULL));
+    const double begun = now();
     sgfs_data *data = cli_open_data(&cmd_sample, args, resumed ? NULL : path, err);
     if (data == NULL) return err->code;
-    sgfs_status status = with_model(data, model, path, args, err);
+    sgfs_status status = with_model(data, model, path, args, begun, err);
     sgfs_data_free(data);
-    return status == SGFS_OK ? cli_show_run(&cmd_sample, args, path, err) : status;
+    return status == SGFS_OK && !is_dry(args) ? cli_show_run(&cmd_sample, args, path, err) : status;
 }
 
 const cli_command cmd_sample = {

@@ -218,6 +218,8 @@ typedef struct sgfs_progress {
     double iterations_per_s; /* of a run, over all chains; 0: this is none */
     double ess_per_s;        /* smallest over parameters, by batch means; 0: not known (yet) */
     double error; /* on the rows of "run.validate", averaged over draws so far; NaN: not known */
+    /* Of a run with "run.dry_run": memory that it would take at its largest, and all there is. */
+    double bytes_needed, bytes_available;
 } sgfs_progress;
 typedef void (*sgfs_progress_fn)(const sgfs_progress *progress, void *user);
 

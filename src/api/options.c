@@ -49,6 +49,8 @@ static const sgfs_option run_options[] = {
      "stop after this many seconds and keep what there is; --resume goes on"},
     {"run.checkpoint", "checkpoint", SGFS_NUMBER, "auto", 0, 1e9, NULL,
      "save the run's state every so many seconds (auto: 1 to 10, under 1 % of the time)"},
+    {"run.dry_run", "dry-run", SGFS_FLAG, "false", 1, 0, NULL,
+     "sample: say what would be done and what memory and time it needs, and do no more"},
     {"run.validate", "validate", SGFS_TEXT, "", 1, 0, NULL,
      "file with rows kept aside: follow the error of the averaged prediction"},
     {"run.validate_labels", "validate-labels", SGFS_TEXT, "", 1, 0, NULL,

@@ -5,7 +5,10 @@
 #include "base/memory.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cgroup.h"
@@ -24,5 +27,50 @@ double sgfsi_memory_rule(double machine, const char *root) {
 
 double sgfsi_memory(void) {
     double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    return sgfsi_memory_rule(machine, "");
+    double bytes = sgfsi_memory_rule(machine, "");
+    const int which[] = {RLIMIT_AS, RLIMIT_DATA};
+    for (int k = 0; k < 2; k++) {
+        struct rlimit limit;
+        bool there = getrlimit(which[k], &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+        if (there) bytes = fmin(bytes, (double)limit.rlim_cur);
+    }
+    return bytes;
+}
+
+/* Pages that are resident, and those of them that belong to files. */
+static void read_statm(double *resident, double *shared) {
+    *resident = *shared = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f == NULL) return;
+    long long pages[3] = {0};
+    char line[128] = "", *at = line;
+    if (fgets(line, sizeof line, f) != NULL)
+        for (int k = 0; k < 3; k++) pages[k] = strtoll(at, &at, 10);
+    fclose(f);
+    double page = (double)sysconf(_SC_PAGESIZE);
+    *resident = page * (double)pages[1];
+    *shared = page * (double)pages[2];
+}
+
+double sgfsi_memory_used(void) {
+    double resident, shared;
+    read_statm(&resident, &shared);
+    return resident - shared;
+}
+
+double sgfsi_memory_mapped(void) {
+    double resident, shared;
+    read_statm(&resident, &shared);
+    return shared;
+}
+
+/* The kernel keeps it of this program; what getrusage says may be that of its parent. */
+double sgfsi_memory_peak(void) {
+    char line[128];
+    double kilobytes = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        if (strncmp(line, "VmHWM:", 6) == 0) kilobytes = strtod(line + 6, NULL);
+    if (f != NULL) fclose(f);
+    return 1024 * kilobytes;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * memory.h: how much memory there is for this process; the one rule for the whole library: the
- * machine's, but no more than the limit of its container (cgroup). What others use of it is not
- * looked at: a table that is larger than this can never be made.
+ * machine's, but no more than the limit of its container (cgroup) or of the process (ulimit). What
+ * others use of it is not looked at: a table that is larger than this can never be made. And how
+ * much of it this process has taken.
  */
 #ifndef SGFSI_MEMORY_H
 #define SGFSI_MEMORY_H
@@ -11,5 +12,11 @@ double sgfsi_memory(void); /* bytes; INFINITY: not known */
 /* The rule for given circumstances. machine: its bytes, 0 or less: not known; root: as for
  * sgfsi_cgroup_least. */
 double sgfsi_memory_rule(double machine, const char *root);
+
+/* Of this process, in bytes; 0: not known. used: resident now, its own; mapped: resident now, of
+ * files; peak: the most that was resident. */
+double sgfsi_memory_used(void);
+double sgfsi_memory_mapped(void);
+double sgfsi_memory_peak(void);
 
 #endif

@@ -2,12 +2,11 @@
  * header.c: everything a run file says of how it came about (docs/formats.md), and the one line a
  * user sees.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/number.h"
 #include "chain/state.h"
@@ -69,26 +68,21 @@ sgfsi_json *sgfsi_run_given(const sgfs_run *run) {
     return given;
 }
 
-sgfsi_json *sgfsi_run_inputs(const sgfs_run *run, sgfs_err *err) {
+/* Checksums of the files that options name, beside the data. An option may be no file's name. */
+static sgfs_status put_inputs(sgfsi_json *o, const sgfs_run *run, sgfs_err *err) {
     static const char *const keys[] = {
         "data.labels",         "prior.file",     "run.start",          "run.validate",
         "run.validate_labels", "sampler.b_file", "sampler.gauss_mean", "sampler.gauss_precision"};
-    sgfsi_json *inputs = sgfsi_json_object();
+    sgfsi_json *inputs = sgfsi_json_object_in(o, "inputs");
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         uint32_t crc;
-        struct stat st = {.st_mode = 0};
         const char *path = sgfsi_json_get_text(run->config, keys[i], "");
-        /* a pattern or a pipe has no checksum */
-        bool there = path[0] != '\0' && (stat(path, &st) == 0 || errno != ENOENT);
-        if (!there || (st.st_mode != 0 && !S_ISREG(st.st_mode))) continue;
-        if (sgfsi_file_crc(path, &crc, err) != SGFS_OK) {
-            sgfsi_json_free(inputs);
-            return NULL;
-        }
+        if (path[0] == '\0' || access(path, F_OK) != 0) continue;
+        sgfs_status status = sgfsi_file_crc(path, &crc, err);
+        if (status != SGFS_OK) return status;
         sgfsi_json_int(inputs, keys[i], crc);
     }
-    if (inputs == NULL) sgfsi_fail_memory(err, "the run");
-    return inputs;
+    return SGFS_OK;
 }
 
 static void add_all(sgfsi_json *to, const sgfsi_json *from) {
@@ -112,7 +106,7 @@ static void put_cautions(sgfsi_json *o, const sgfs_run *run) {
     add_all(cautions, run->model->warnings);
 }
 
-sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
+sgfsi_json *sgfsi_run_header(const sgfs_run *run, sgfs_err *err) {
     const sgfsi_json *report = run->chain[0].sampler.report;
     const sgfs_model *m = run->model;
     const sgfsi_kinds *k = &run->plan.kinds;
@@ -154,7 +148,6 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     sgfsi_json_put(o, "config", sgfsi_json_copy(run->config));
     sgfsi_json_put(o, "given", sgfsi_json_copy(run->given));
     sgfsi_json_put(o, "data", sgfsi_data_describe(m->data));
-    sgfsi_json_put(o, "inputs", sgfsi_json_copy(run->inputs));
     sgfsi_json_put(o, "model_info", sgfsi_json_copy(m->saved));
     /* what the sampler found while opening, and whether another one had to make way for it */
     if (run->choice.fallbacks > 0) sgfsi_json_int(info, "fallbacks", run->choice.fallbacks);
@@ -167,7 +160,10 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run) {
     if (dev->ops->library != NULL) sgfsi_json_text(machine, "blas", dev->ops->library(dev));
     if (dev->ops->kernel != NULL) sgfsi_json_text(machine, "blas_core", dev->ops->kernel(dev));
     sgfsi_json_int(machine, "threads", run->plan.threads * run->plan.inner);
-    return o;
+    if (!sgfsi_json_whole(o)) sgfsi_fail_memory(err, "the run's header");
+    else if (put_inputs(o, run, err) == SGFS_OK) return o;
+    sgfsi_json_free(o);
+    return NULL;
 }
 
 /* ", friction 0.2": settings that have a word of their own, where they are not the default, or

@@ -70,34 +70,14 @@ sgfs_status sgfsi_run_keep(sgfs_run *run, sgfs_err *err) {
 
 /* ---- is everything as it was? ---------------------------------------------------------------- */
 
-/* Any value as text, malloc'ed; NULL when memory is out. */
-static char *text_of(const sgfsi_json *v) {
-    sgfsi_json *list = sgfsi_json_array();
-    sgfsi_json_put(list, NULL, sgfsi_json_copy(v));
-    char *text = sgfsi_json_dump(list, false);
-    sgfsi_json_free(list);
-    return text;
-}
-
-/* lost: nobody knows, for want of memory. */
-static bool is_same(const sgfsi_json *a, const sgfsi_json *b, bool *lost) {
-    if (a == NULL || b == NULL) return a == b;
-    char *one = text_of(a), *other = text_of(b);
-    *lost = *lost || one == NULL || other == NULL;
-    bool same = one != NULL && other != NULL && strcmp(one, other) == 0;
-    free(one);
-    free(other);
-    return same;
-}
-
 /* The same, but for how long things took. */
-static bool is_same_work(const sgfsi_json *a, const sgfsi_json *b, bool *lost) {
+static bool is_same_work(const sgfsi_json *a, const sgfsi_json *b) {
     const char *key;
     void *at = NULL;
     bool same = sgfsi_json_is_object(a) && sgfsi_json_is_object(b);
-    if (!same) return is_same(a, b, lost);
+    if (!same) return sgfsi_json_equal(a, b);
     for (const sgfsi_json *v; same && (v = sgfsi_json_next(a, &at, &key)) != NULL;)
-        same = strcmp(key, "seconds") == 0 || is_same_work(v, sgfsi_json_get(b, key), lost);
+        same = strcmp(key, "seconds") == 0 || is_same_work(v, sgfsi_json_get(b, key));
     return same;
 }
 
@@ -168,7 +148,6 @@ static sgfs_status fail_other(const char *path, const char *what, sgfs_err *err)
 static sgfs_status compare_data(const sgfs_data *d, const char *path, const sgfsi_json *then,
                                 const sgfsi_json *now, sgfs_err *err) {
     char what[512], changed[256];
-    bool lost = false;
     const char *key, *passed[] = {"path", "files", "fingerprint"};
     void *at = NULL;
     const sgfsi_json *prints = sgfsi_json_get(then, "fingerprint");
@@ -181,9 +160,8 @@ static sgfs_status compare_data(const sgfs_data *d, const char *path, const sgfs
     for (const sgfsi_json *v; differs == NULL && (v = sgfsi_json_next(now, &at, &key)) != NULL;) {
         bool passes = false;
         for (int i = 0; i < 3; i++) passes = passes || strcmp(key, passed[i]) == 0;
-        if (!passes && !is_same(v, sgfsi_json_get(then, key), &lost)) differs = key;
+        if (!passes && !sgfsi_json_equal(v, sgfsi_json_get(then, key))) differs = key;
     }
-    if (lost) return sgfsi_fail_memory(err, "the run's header");
     if (differs == NULL) return SGFS_OK;
     snprintf(what, sizeof what, "the data are not those it was made with (%.200s: %.200s)", d->path,
              differs);
@@ -197,13 +175,11 @@ static sgfs_status compare_headers(const sgfs_run *run, const char *path, const 
                                        "stats",  "sampler",    "fisher", "chains",
                                        "warmup", "model_info", "inputs"};
     char what[400];
-    bool lost = false;
     sgfs_status status = compare_data(run->model->data, path, sgfsi_json_get(then, "data"),
                                       sgfsi_json_get(now, "data"), err);
     if (status != SGFS_OK) return status;
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        if (is_same(sgfsi_json_get(then, keys[i]), sgfsi_json_get(now, keys[i]), &lost)) continue;
-        if (lost) return sgfsi_fail_memory(err, "the run's header");
+        if (sgfsi_json_equal(sgfsi_json_get(then, keys[i]), sgfsi_json_get(now, keys[i]))) continue;
         snprintf(what, sizeof what, "its \"%s\" is another one", keys[i]);
         return fail_other(path, what, err);
     }
@@ -220,10 +196,8 @@ static sgfs_status compare_headers(const sgfs_run *run, const char *path, const 
                   blas[0], core[0], blas[1], core[1]);
         return SGFS_OK;
     }
-    if (is_same_work(sgfsi_json_get(then, "sampler_info"), sgfsi_json_get(now, "sampler_info"),
-                     &lost))
+    if (is_same_work(sgfsi_json_get(then, "sampler_info"), sgfsi_json_get(now, "sampler_info")))
         return SGFS_OK;
-    if (lost) return sgfsi_fail_memory(err, "the run's header");
     return fail_other(path, "this program finds other numbers when it opens the run", err);
 }
 
@@ -281,11 +255,9 @@ sgfs_status sgfsi_run_take_up(sgfs_run *run, const char *path, sgfsi_runfile *fi
                               const sgfsi_resumption *from, sgfs_err *err) {
     bool more = false;
     const sgfsi_json *then = from->run->header;
-    sgfsi_json *now = sgfsi_run_header(run);
-    char *whole = sgfsi_json_dump(now, false); /* NULL: it lacks something */
-    sgfs_status status = whole != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the run's header");
-    free(whole);
-    if (status == SGFS_OK) status = compare_arithmetic(path, then, err);
+    sgfsi_json *now = sgfsi_run_header(run, err);
+    if (now == NULL) return err->code;
+    sgfs_status status = compare_arithmetic(path, then, err);
     if (status == SGFS_OK) status = compare_options(run, path, then, err);
     if (status == SGFS_OK) status = compare_lengths(run, path, from, &more, err);
     if (status == SGFS_OK) status = compare_headers(run, path, then, now, err);
@@ -299,8 +271,8 @@ sgfs_status sgfsi_run_take_up(sgfs_run *run, const char *path, sgfsi_runfile *fi
                   "%.200s is complete; more --draws or a higher --ess makes it longer.", path);
     if (status == SGFS_OK && !idle) {
         run->path = strdup(path);
-        status =
-            run->path != NULL ? sgfsi_runfile_cut(file, err) : sgfsi_fail_memory(err, "the run");
+        if (run->path == NULL) status = sgfsi_fail_memory(err, "the run");
+        else if (!more) status = sgfsi_runfile_cut(file, err); /* else it is as it was until then */
     }
     if (status == SGFS_OK && more) { /* the header has to say so, whatever happens next */
         sgfsi_json_text(now, "created_at", sgfsi_json_get_text(then, "created_at", ""));

@@ -15,6 +15,7 @@
 
 #include "base/ticker.h"
 #include "chain/lengthen.h"
+#include "chain/rehearse.h"
 #include "chain/resume.h"
 #include "context/clock.h"
 
@@ -31,12 +32,14 @@ static void close_chains(sgfs_run *run) {
 static sgfs_status open_chains(sgfs_run *run, sgfs_err *err) {
     run->chain = calloc((size_t)run->plan.chains, sizeof *run->chain);
     if (run->chain == NULL) return sgfsi_fail_memory(err, "the chains");
-    sgfs_status status = SGFS_OK;
+    double used = 0;
+    sgfs_status status = sgfsi_rehearse_room(run, 0, &used, err);
     for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
         run->chain[c].index = c;
         run->chain[c].sampler.first = c > 0 ? &run->chain[0].sampler : NULL;
         status = sgfsi_chain_open(&run->chain[c], run->model, &run->plan, err);
         if (run->chain[0].sampler.fallback[0] != '\0') break;
+        if (status == SGFS_OK) status = sgfsi_rehearse_room(run, c + 1, &used, err);
     }
     return status;
 }
@@ -73,8 +76,6 @@ static sgfs_status set_up(sgfs_run *run, sgfs_err *err) {
     if (status != SGFS_OK) return status;
     run->config = sgfsi_run_config(run);
     run->given = sgfsi_run_given(run);
-    run->inputs = sgfsi_run_inputs(run, err);
-    if (run->inputs == NULL) return err->code;
     /* A step that is found while opening says how long its chain remembers: 100 times that, in each
      * of the chains, is where draws of our own choice begin. */
     double wanted = 100 * sgfsi_json_get_num(run->chain[0].sampler.report, "tau_predicted", 0);
@@ -82,10 +83,10 @@ static sgfs_status set_up(sgfs_run *run, sgfs_err *err) {
         plan->draws = (int64_t)ceil(fmin(wanted, 1e12) / (double)plan->thin) * plan->thin;
     run->planned = plan->draws;
     run->describe = sgfsi_run_describe(run);
-    run->out.memory = sgfsi_draws_new(sgfsi_run_header(run), err);
+    sgfsi_json *header = sgfsi_run_header(run, err);
+    run->out.memory = header != NULL ? sgfsi_draws_new(header, err) : NULL;
     if (run->describe == NULL) return sgfsi_fail_memory(err, "the run");
-    if (run->out.memory == NULL) return err->code;
-    return SGFS_OK;
+    return run->out.memory != NULL ? SGFS_OK : err->code;
 }
 
 sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const sgfsi_kinds *kinds,
@@ -125,8 +126,8 @@ sgfs_status sgfs_run_attach(sgfs_run *run, const char *path, sgfs_err *err) {
     if (err == NULL) err = &own;
     if (run->model->ctx.comm->rank == 0) {
         bool overwrite = sgfsi_config_flag(run->cfg, "output.overwrite");
-        sgfsi_json *header = sgfsi_run_header(run);
-        run->out.file = sgfsi_runfile_create(path, overwrite, header, err);
+        sgfsi_json *header = sgfsi_run_header(run, err);
+        if (header != NULL) run->out.file = sgfsi_runfile_create(path, overwrite, header, err);
         sgfsi_json_free(header);
         run->filed = run->out.file != NULL;
         run->path = run->filed ? strdup(path) : NULL;
@@ -146,7 +147,6 @@ void sgfs_run_free(sgfs_run *run) {
     free(run->describe);
     sgfsi_json_free(run->config);
     sgfsi_json_free(run->given);
-    sgfsi_json_free(run->inputs);
     sgfs_draws_free(run->out.memory);
     sgfs_config_free(run->cfg);
     free(run);
@@ -280,6 +280,7 @@ static void report(const sgfs_run *run) {
 
 sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
     if (run == NULL) return sgfsi_fail_handle(err, "sgfs_run_all");
+    if (sgfsi_config_flag(run->cfg, "run.dry_run")) return sgfsi_run_rehearse(run, err);
     const sgfsi_comm *comm = run->model->ctx.comm;
     int64_t stretch = 1; /* an iteration may be a microsecond or a minute */
     sgfs_status status = SGFS_OK;

@@ -13,8 +13,7 @@
 struct sgfs_run {
     const sgfs_model *model;
     sgfs_config *cfg;           /* a copy of the user's */
-    sgfsi_json *config, *given; /* for the header: options in force, those the user gave, */
-    sgfsi_json *inputs;         /* and checksums of the files they name */
+    sgfsi_json *config, *given; /* for the header: options in force, those the user gave */
     sgfsi_plan plan;
     sgfsi_choice choice;
     int64_t planned; /* draws at first; plan.draws grows where the run is lengthened */
@@ -49,14 +48,11 @@ void sgfsi_run_take_draws(sgfs_run *run,
 sgfs_status sgfsi_run_validate(sgfs_run *run, sgfsi_validation_rows validation, sgfs_err *err);
 /* Hand all buffered draws over. */
 sgfs_status sgfsi_run_flush(sgfs_run *run, sgfs_err *err);
-/* The run file's header (docs/formats.md); the caller's to free. */
-sgfsi_json *sgfsi_run_header(const sgfs_run *run);
+/* The run file's header (docs/formats.md); the caller's to free. NULL: err says why. */
+sgfsi_json *sgfsi_run_header(const sgfs_run *run, sgfs_err *err);
 /* Every option with its value in force, and those that were given; the caller's to free. */
 sgfsi_json *sgfsi_run_config(const sgfs_run *run);
 sgfsi_json *sgfsi_run_given(const sgfs_run *run);
-/* Checksums of the files that options name, beside the data; the caller's to free, NULL with err
- * filled where one cannot be read. */
-sgfsi_json *sgfsi_run_inputs(const sgfs_run *run, sgfs_err *err);
 char *sgfsi_run_describe(const sgfs_run *run); /* malloc'ed */
 
 #endif

@@ -18,7 +18,9 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/memory.h"
 #include "base/moments.h"
+#include "base/scratch.h"
 #include "base/ticker.h"
 #include "base/words.h"
 #include "files/columns.h"
@@ -27,7 +29,7 @@
 #include "files/same_columns.h"
 #include "files/sources.h"
 
-enum { LEAST_BYTES = 1 << 20, LEAST_ENTRIES = 1024 };
+enum { LEAST_BYTES = 1 << 20, LEAST_ENTRIES = 1024, MOST_UNLOOKED = 1 << 24 };
 
 /* ---- mapped ---------------------------------------------------------------------------------- */
 
@@ -258,6 +260,18 @@ static bool append_sparse(growing *g, const sgfsi_flow_block *block) {
     return true;
 }
 
+static sgfs_status fail_too_large(const sgfsi_flow *flow, const char *path, double rows,
+                                  double bytes, sgfs_err *err) {
+    char need[24], have[24];
+    bool halves = flow->head.type == SGFSI_F64;
+    return sgfsi_fail(
+        err, SGFS_ENOMEM,
+        "%.200s: its %.3g rows need about %s of memory, and there are %s: `sgfs pack` "
+        "writes them to a file, which is then read without any%s.",
+        path, rows, sgfsi_format_bytes(bytes, need), sgfsi_format_bytes(sgfsi_memory(), have),
+        halves ? "; --storage f32 takes half of it" : "");
+}
+
 static sgfs_status collect_rows(sgfsi_flow *flow, const char *path, growing *g,
                                 const sgfsi_log *log, sgfs_err *err) {
     const bool sparse = flow->head.type == SGFSI_CSR;
@@ -281,7 +295,13 @@ static sgfs_status collect_rows(sgfsi_flow *flow, const char *path, growing *g,
         if (sparse && block.n > 0 && !append_sparse(g, &block))
             return sgfsi_fail_memory(err, "the rows");
         g->rows += block.n;
-        sgfsi_tick(&ticker, flow->fraction(flow));
+        double fraction = flow->fraction(flow), entry = sizeof *g->col + sizeof *g->value;
+        double bytes = sparse ? (double)g->entries * entry + 16 * (double)g->rows
+                              : (double)g->rows * (double)row_bytes;
+        sgfsi_tick(&ticker, fraction);
+        /* Going by what has come so far; a tenth more than there is, and not by little text. */
+        if (fraction > 0 && bytes > MOST_UNLOOKED && bytes / fraction > 1.1 * sgfsi_memory())
+            return fail_too_large(flow, path, (double)g->rows / fraction, bytes / fraction, err);
     }
     if (sparse) g->start[g->rows] = g->entries;
     return SGFS_OK;

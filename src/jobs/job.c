@@ -26,6 +26,10 @@ void *sgfsi_job_new(const sgfsi_job_kind *kind, size_t bytes, const sgfs_config 
         if (err == NULL || err->code == SGFS_OK) sgfsi_fail(err, SGFS_EUSAGE, "%s", needed);
         return NULL;
     }
+    if (sgfsi_config_flag(cfg, "run.dry_run")) {
+        sgfsi_fail(err, SGFS_EUSAGE, "--dry-run is for sgfs sample.");
+        return NULL;
+    }
     sgfs_job *job = calloc(1, bytes);
     if (job != NULL) {
         job->kind = kind;

@@ -51,7 +51,7 @@ sgfs_status sgfsi_file_crc(const char *path, uint32_t *crc, sgfs_err *err) {
     if (fd >= 0) close(fd);
     free(piece);
     if (got == 0) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EIO, "%s: cannot read it: %s.", path, strerror(error));
+    return sgfsi_fail_io(err, path, "read it", error);
 }
 
 static uint32_t crc_of_list(const sgfsi_part *part) {
@@ -80,7 +80,7 @@ sgfs_status sgfsi_fingerprint_take(sgfsi_fingerprint *f, const char *path, const
                                    sgfs_err *err) {
     const sgfsi_part *part = packed_part(table, path);
     *f = (sgfsi_fingerprint){.packed = part != NULL};
-    (void)sgfsi_stamp_take(path, &f->stamp);
+    if (!sgfsi_stamp_take(path, &f->stamp)) return sgfsi_fail_io(err, path, "read it", errno);
     if (part == NULL) return sgfsi_file_crc(path, &f->crc, err);
     f->crc = crc_of_list(part);
     return SGFS_OK;

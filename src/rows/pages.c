@@ -23,6 +23,7 @@
 #define _GNU_SOURCE /* RUSAGE_THREAD */
 #include "rows/pages.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -89,6 +90,14 @@ static void advise(const sgfsi_part *part, byte_range b, int advice) {
 }
 
 /* ---- resident memory ------------------------------------------------------------------------- */
+
+double sgfsi_data_resident(const sgfs_data *d, double rows) {
+    double touched = rows * (double)d->row_bytes, packed = 0, others = (double)d->table.map_bytes;
+    for (int64_t k = 0; k < d->table.parts; k++)
+        *(d->table.part[k].packed != NULL ? &packed : &others) +=
+            (double)d->table.part[k].map_bytes;
+    return others + fmin(fmin(packed, RESIDENT), touched);
+}
 
 /* Bytes of the part that may be resident: all, where the files are small. */
 static int64_t share_of(const sgfsi_table *t, const sgfsi_part *part) {

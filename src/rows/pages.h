@@ -24,6 +24,8 @@ sgfs_status sgfsi_pages_rows(sgfsi_pages *v, const sgfs_data *d, const int64_t *
 /* Rows first .. first+n-1, on a walk over neighbours: pages are asked for ahead and given back. */
 sgfs_status sgfsi_pages_range(sgfsi_pages *v, const sgfs_data *d, int64_t first, int64_t n,
                               sgfs_err *err);
+/* Bytes of mapped files that may be resident at one time, where so many rows are touched. */
+double sgfsi_data_resident(const sgfs_data *d, double rows);
 /* Major faults of this thread so far. */
 double sgfsi_pages_faults(void);
 /* Rows that will be wanted soon: ask for their pages, without waiting. */

@@ -168,7 +168,7 @@ static sgfs_status choose_state(sgfsi_runfile *f, const sgfsi_scan *scan, candid
         sgfs_err why = {SGFS_OK, ""};
         sgfs_draws *run = sgfsi_runfile_scan(f->path, all[best].end, &before, &why);
         free(before.state);
-        if (sgfsi_fail_hard(&why, err) != SGFS_OK) return why.code;
+        if (run == NULL && sgfsi_fail_hard(&why, err) != SGFS_OK) return why.code;
         if (run != NULL && before.end == all[best].end) {
             f->size = all[best].end;
             f->states = all[best].number;
@@ -217,7 +217,9 @@ sgfsi_runfile *sgfsi_runfile_resume(const char *path, sgfsi_resumption *from, sg
             free(scan.state);
             int64_t until = scan.end;
             cut_off = true;
-            from->run = sgfsi_runfile_scan(path, until, &scan, err);
+            sgfs_err why = {SGFS_OK, ""};
+            from->run = sgfsi_runfile_scan(path, until, &scan, &why);
+            (void)sgfsi_fail_hard(&why, err);
         }
         if (from->run == NULL) status = err->code;
         else from->complete = strcmp(from->run->state, "complete") == 0;
@@ -323,9 +325,10 @@ static sgfs_status copy_chain(sgfsi_runfile *f, copier k, int64_t chain, bool po
         if (right) error = sgfsi_io_read(f->log, k.bytes, whole, k.at);
         right = right && error == 0 &&
                 sgfsi_crc32(0, k.bytes, covered) == sgfsi_get_u32(k.bytes + covered);
-        if (!right)
-            status = sgfsi_fail(err, error > 0 ? SGFS_EIO : SGFS_ERUNFILE,
-                                "%.300s: damaged at byte %lld.", f->path, (long long)k.at);
+        if (error > 0) status = fail_io(f, "read", error, err);
+        else if (!right)
+            status = sgfsi_fail(err, SGFS_ERUNFILE, "%.300s: damaged at byte %lld.", f->path,
+                                (long long)k.at);
         else status = points ? copy_points(&k, &b, err) : copy_draws(f, &k, &b, err);
     }
     if (status == SGFS_OK && k.have > 0)
@@ -353,18 +356,15 @@ static sgfs_status copy_all(sgfsi_runfile *f, int64_t begin, int64_t end, sgfs_e
 }
 
 /* The text of the log's header, malloc'ed; where its blocks begin. */
-static char *read_header(const sgfsi_runfile *f, int64_t *begin, sgfs_err *err) {
+static sgfs_status read_header(const sgfsi_runfile *f, char **text, int64_t *begin, sgfs_err *err) {
     unsigned char prefix[SGFSI_RUN_PREFIX];
     int error = sgfsi_io_read(f->fd, prefix, sizeof prefix, 0);
     size_t length = error == 0 ? sgfsi_get_u32(prefix + 12) : 0;
-    char *text = error == 0 ? calloc(length + 1, 1) : NULL;
+    *text = calloc(length + 1, 1);
     *begin = SGFSI_RUN_PREFIX + (int64_t)length + SGFSI_CRC_BYTES;
-    if (text != NULL) error = sgfsi_io_read(f->fd, text, length, SGFSI_RUN_PREFIX);
-    if (text != NULL && error == 0) return text;
-    free(text);
-    if (error == 0) sgfsi_fail_memory(err, "a run file");
-    else fail_io(f, "read it", error > 0 ? error : EIO, err);
-    return NULL;
+    if (*text == NULL) return sgfsi_fail_memory(err, "a run file");
+    if (error == 0) error = sgfsi_io_read(f->fd, *text, length, SGFSI_RUN_PREFIX);
+    return error == 0 ? SGFS_OK : fail_io(f, "read", error > 0 ? error : EIO, err);
 }
 
 /* The file under this name is still the one that is written. */
@@ -376,8 +376,6 @@ static bool has_its_name(const sgfsi_runfile *f) {
 
 sgfs_status sgfsi_runfile_settle(sgfsi_runfile *f, const sgfsi_json *header, const void *state,
                                  size_t bytes, bool now, sgfs_err *err) {
-    sgfs_err own = {SGFS_OK, ""};
-    if (err == NULL) err = &own;
     if (!has_its_name(f))
         return sgfsi_fail(err, SGFS_EIO, "%.300s: was moved or replaced meanwhile.", f->path);
     const struct {
@@ -385,12 +383,11 @@ sgfs_status sgfsi_runfile_settle(sgfsi_runfile *f, const sgfsi_json *header, con
         int64_t size, *next;
     } log = {f->fd, f->size, f->next};
     int64_t begin = 0, room = SGFSI_SAVED_HEAD + (int64_t)bytes;
-    char *text = read_header(f, &begin, err),
-         *json = header != NULL ? sgfsi_json_dump(header, false) : NULL;
+    char *text, *json = header != NULL ? sgfsi_json_dump(header, false) : NULL;
     size_t whole = whole_of(room);
     unsigned char *out = malloc(whole);
-    sgfs_status status = text != NULL ? SGFS_OK : err->code;
-    if (text != NULL && (out == NULL || (header != NULL && json == NULL)))
+    sgfs_status status = read_header(f, &text, &begin, err);
+    if (out == NULL || (header != NULL && json == NULL))
         status = sgfsi_fail_memory(err, "a run file");
     const char *head = json != NULL ? json : text;
     bool opened = false;

@@ -932,7 +932,7 @@ static void test_the_header_of_a_run_is_a_config(void **state) {
     session k = open_session(sgld);
     sgfs_run *run = sgfs_run_open(k.model, k.cfg, &err), *again;
     assert_non_null(run);
-    sgfsi_json *header = sgfsi_run_header(run);
+    sgfsi_json *header = sgfsi_run_header(run, NULL);
     char *text = sgfsi_json_dump(header, false);
     sgfs_config *cfg = config(NULL);
     if (load(cfg, text, &err) != SGFS_OK) fail_msg("%s", err.text);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT
+ * rehearse.c: what a run will need: --dry-run.
+ *
+ * Nothing is predicted that can be measured. The rows are read and the chains opened as they will
+ * be; chains move for two seconds; the curvature at the end is computed once, and the run closed
+ * with all that it writes then, if a file is attached. The largest memory
+ * that this took is what the run will take, since nothing is allocated inside its loop, and the
+ * pace is the pace it will have. So there is no list of sizes beside the code that could fall
+ * behind it. What is added are
+ *
+ *     pages of packed files that minibatches have not touched yet, as far as they stay resident
+ *     all draws, which a summary reads when chains and rows are gone: it may need more than the run
+ *
+ * A run that cannot fit is refused where that shows: when a chain's matrices alone are too large,
+ * before it is opened; and by the second chain, after which all others are known.
+ */
+#include "chain/rehearse.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "base/scratch.h"
+#include "base/ticker.h"
+#include "chain/spread_check.h"
+#include "context/clock.h"
+#include "rows/pages.h"
+
+static const double enough = 2;     /* seconds of iterations */
+static const double summary = 1.25; /* bytes of a summary for each byte of draws, by measurement */
+
+static sgfs_status refuse(const sgfs_run *run, double needed, const char *at_least, sgfs_err *err) {
+    char need[24], have[24];
+    const sgfsi_plan *p = &run->plan;
+    bool full = p->kinds.fisher == &sgfs_fisher_full;
+    return sgfsi_fail(err, SGFS_ENOMEM,
+                      "%s with %lld parameters and %lld chain%s needs %s %s of memory, and there "
+                      "are %s: fewer --chains%s need less.",
+                      p->kinds.name, (long long)run->model->D, (long long)p->chains,
+                      p->chains == 1 ? "" : "s", at_least, sgfsi_format_bytes(needed, need),
+                      sgfsi_format_bytes(sgfsi_memory(), have),
+                      full ? ", or --sampler sgfs-d," : "");
+}
+
+sgfs_status sgfsi_rehearse_room(const sgfs_run *run, int64_t chain, double *used, sgfs_err *err) {
+    const sgfsi_plan *p = &run->plan;
+    const double D = (double)run->model->D, before = *used;
+    *used = sgfsi_memory_used();
+    /* The average, its sum, K and a factor; the scores of a batch. */
+    double least =
+        p->kinds.fisher == &sgfs_fisher_full ? sizeof(double) * (4 * D * D + (double)p->n * D) : 0;
+    double others = (double)(p->chains - chain);
+    if (chain == 0 && least * others > sgfsi_memory())
+        return refuse(run, least * others, "at least", err);
+    double needed = *used + others * fmax(*used - before, 0);
+    if (chain == 2 && needed > sgfsi_memory()) return refuse(run, needed, "about", err);
+    return SGFS_OK;
+}
+
+/* Bytes of mapped files that are still to become resident. */
+static double pages_to_come(const sgfs_run *run, double iterations) {
+    const sgfsi_plan *p = &run->plan;
+    const sgfs_data *d = run->model->data;
+    if (p->kinds.sampler->full_data) return 0;
+    double all = sgfsi_data_resident(d, iterations * (double)p->n);
+    return fmax(0, all - sgfsi_memory_mapped());
+}
+
+sgfs_status sgfsi_run_rehearse(sgfs_run *run, sgfs_err *err) {
+    const sgfsi_plan *p = &run->plan;
+    const sgfs_sampler_kind *kind = p->kinds.sampler;
+    int64_t stretch = 1;
+    sgfs_status status = SGFS_OK;
+    while (status == SGFS_OK && !sgfs_run_done(run) && run->seconds < enough &&
+           atomic_load_explicit(&run->stop, memory_order_relaxed) == 0) {
+        double before = run->seconds;
+        status = sgfs_run_step(run, stretch, err);
+        if (status == SGFS_OK)
+            status = sgfsi_clock_stretch(run->model->ctx.comm, &stretch, run->seconds - before,
+                                         enough - run->seconds, err);
+    }
+    if (status != SGFS_OK) return status;
+    if (atomic_load_explicit(&run->stop, memory_order_relaxed) != 0)
+        return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early.");
+    double *sd = calloc((size_t)run->model->D, sizeof *sd);
+    sgfs_err why = {SGFS_OK, ""};
+    if (sd == NULL) return sgfsi_fail_memory(err, "the curvature");
+    if (!kind->from_curvature && !kind->few_rows)
+        (void)sgfsi_curvature_sd(run->model, run->chain[0].theta, sd, &why);
+    free(sd);
+    if (why.code == SGFS_ENOMEM) return sgfsi_fail_hard(&why, err);
+    status = sgfs_run_close(run, err); /* moments and the state of every chain go to the file */
+    if (status != SGFS_OK) return status;
+    double left = 0, done = 0;
+    for (int64_t c = 0; c < p->chains; c++) {
+        done += (double)run->chain[c].t;
+        left += (double)(p->warmup + p->draws - run->chain[c].t);
+    }
+    double draws = (double)p->chains * (double)(p->draws / p->thin) *
+                   (double)(run->chain[0].D + run->chain[0].S) * sizeof(double);
+    double start = sgfsi_memory_mapped(); /* the program itself, when rows and chains are gone */
+    sgfs_progress now = {.what = "dry run",
+                         .detail = run->describe,
+                         .fraction = done / fmax(1, done + left),
+                         .done = (int64_t)done,
+                         .total = (int64_t)(done + left),
+                         .seconds = run->seconds,
+                         .eta = done > 0 ? run->seconds * left / done : -1,
+                         .iterations_per_s = run->seconds > 0 ? done / run->seconds : 0,
+                         .error = NAN,
+                         .bytes_needed = fmax(sgfsi_memory_peak() + pages_to_come(run, left),
+                                              start + summary * draws),
+                         .bytes_available = sgfsi_memory()};
+    if (now.bytes_needed > now.bytes_available) return refuse(run, now.bytes_needed, "about", err);
+    if (run->on_progress != NULL) run->on_progress(&now, run->progress_user);
+    return SGFS_OK;
+}
