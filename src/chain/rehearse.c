@@ -57,13 +57,12 @@ sgfs_status sgfsi_rehearse_room(const sgfs_run *run, int64_t chain, double *used
     return SGFS_OK;
 }
 
-/* Bytes of mapped files that are still to become resident. */
-static double pages_to_come(const sgfs_run *run, double iterations) {
+/* What is resident when minibatches have touched as much of mapped files as stays so. */
+static double with_pages(const sgfs_run *run, double iterations) {
     const sgfsi_plan *p = &run->plan;
-    const sgfs_data *d = run->model->data;
     if (p->kinds.sampler->full_data) return 0;
-    double all = sgfsi_data_resident(d, iterations * (double)p->n);
-    return fmax(0, all - sgfsi_memory_mapped());
+    double rows = iterations * (double)p->n;
+    return sgfsi_memory_used() + sgfsi_data_resident(run->model->data, rows);
 }
 
 sgfs_status sgfsi_run_rehearse(sgfs_run *run, sgfs_err *err) {
@@ -82,6 +81,7 @@ sgfs_status sgfsi_run_rehearse(sgfs_run *run, sgfs_err *err) {
     if (status != SGFS_OK) return status;
     if (atomic_load_explicit(&run->stop, memory_order_relaxed) != 0)
         return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early.");
+    double paged = with_pages(run, (double)p->chains * (double)(p->warmup + p->draws));
     double *sd = calloc((size_t)run->model->D, sizeof *sd);
     sgfs_err why = {SGFS_OK, ""};
     if (sd == NULL) return sgfsi_fail_memory(err, "the curvature");
@@ -108,8 +108,8 @@ sgfs_status sgfsi_run_rehearse(sgfs_run *run, sgfs_err *err) {
                          .eta = done > 0 ? run->seconds * left / done : -1,
                          .iterations_per_s = run->seconds > 0 ? done / run->seconds : 0,
                          .error = NAN,
-                         .bytes_needed = fmax(sgfsi_memory_peak() + pages_to_come(run, left),
-                                              start + summary * draws),
+                         .bytes_needed =
+                             fmax(fmax(sgfsi_memory_peak(), paged), start + summary * draws),
                          .bytes_available = sgfsi_memory()};
     if (now.bytes_needed > now.bytes_available) return refuse(run, now.bytes_needed, "about", err);
     if (run->on_progress != NULL) run->on_progress(&now, run->progress_user);

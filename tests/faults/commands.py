@@ -14,7 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 IN = "../../in"
-IN_ORDER = "The run is complete; its file could not be put in order, and stays as it was written."
+# Of a run: neither costs a draw.
+IN_ORDER = ("The run is complete; its file could not be put in order, and stays as it was written.|"
+            "The run goes on; if it is interrupted, work since the last state that was saved will be done again.")
 SHORT = "--warmup 12 --draws 16 --chains 2 --seed 3 --threads 1"
 
 
@@ -26,7 +28,7 @@ class Command:
     stdin: str = ""  # a file of IN
     changes: tuple = ()
     code: int = 0  # of the undisturbed run
-    warning: str = ""  # that a file could not be written as it should, which is no failure
+    warning: str = ""  # sentences, with a bar between: that a file could not be written as it should, which is no failure
 
     def before(self, inputs):
         """The files that are there when it starts, with their contents."""
