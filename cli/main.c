@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/nearest.h"
@@ -99,9 +100,15 @@ static void take_descriptors(void) {
     }
 }
 
-int main(int argc, char **argv) {
-    take_descriptors();
-    cli_guard_terminal();
+/* Where memory is limited, a thread of OpenBLAS may still be trying to get some: the end of the
+ * process would wait for it. */
+static bool is_limited(void) {
+    struct rlimit space, data;
+    return (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY) ||
+           (getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur != RLIM_INFINITY);
+}
+
+static int follow(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* the write says it: a limit on the size of files is a full disk */
     if (argc < 2) return cli_overview(), exit_code(SGFS_EUSAGE);
@@ -113,4 +120,12 @@ int main(int argc, char **argv) {
     if (command == NULL) return unknown_command(name);
     if (asks_for_help(argc - 2, argv + 2)) return finish(help(name));
     return finish(run(command, argc - 2, argv + 2));
+}
+
+int main(int argc, char **argv) {
+    take_descriptors();
+    cli_guard_terminal();
+    int code = follow(argc, argv);
+    if (is_limited()) _exit(code);
+    return code;
 }

@@ -18,6 +18,8 @@
  *     `char *` belong to the caller: give them back with sgfs_text_free.
  *   - The library never prints, never exits, installs no signal handlers and keeps no mutable
  * globals.
+ *   - A child that is forked after work with threads goes on with one thread, to the same numbers;
+ *     a run or job that was at work in another thread at that moment is lost to it.
  *   - Options are named, not typed: sgfs_config_set(cfg, "sampler.alpha", "2", &err). `sgfs help
  *     sample` lists every key; sgfs_option_at walks the same table.
  */

@@ -46,6 +46,12 @@ sgfs_status sgfsi_fail_hard(const sgfs_err *why, sgfs_err *err) {
 }
 
 sgfs_status sgfsi_fail_io(sgfs_err *err, const char *path, const char *what, int error) {
+    const char *pipe = error == ETIMEDOUT ? "is a pipe, and nobody writes to it; start what is to"
+                                            " write, or give a file"
+                       : error == ESPIPE  ? "is no plain file, and has to be looked at twice; save"
+                                            " it to a file"
+                                          : NULL;
+    if (pipe != NULL) return sgfsi_fail(err, SGFS_EIO, "%.300s: %s.", path, pipe);
     return sgfsi_fail(err, error == ENOMEM ? SGFS_ENOMEM : SGFS_EIO, "%.300s: cannot %s: %s.", path,
                       what, strerror(error));
 }

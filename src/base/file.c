@@ -3,7 +3,9 @@
  *
  * While it is written a file has no name where the system can do that (O_TMPFILE, and then a link
  * through /proc), so that a process that is killed leaves nothing. Elsewhere, and where a library
- * opens the file by its name, it is called path.tmp.<pid>.
+ * opens the file by its name, it is called path.tmp.<pid>-<host>. Such files of processes that are
+ * gone are removed by the next one that writes to the folder. Without overwrite a file gets its name
+ * by a link, which unlike a rename never replaces what somebody else put there meanwhile.
  */
 #include "base/file.h"
 
@@ -21,6 +23,8 @@ static void forget(sgfsi_outfile *out) {
     free(out->temp);
     memset(out, 0, sizeof *out);
 }
+
+enum { MOST_AT_ONCE = 100 }; /* threads that write files of one name */
 
 static bool give_name(int fd, const char *name) {
     char link[64];
@@ -68,18 +72,25 @@ sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwr
     sgfs_status status = sgfsi_outfile_check(path, overwrite, err);
     if (status != SGFS_OK) return status;
     /* Without a name where the system can do that, under a temporary one elsewhere. */
-    size_t room = strlen(path) + 32;
+    char ending[SGFSI_IO_ENDING];
+    size_t room = strlen(path) + sizeof ending;
     out->path = strdup(path);
     out->temp = malloc(room);
+    out->overwrite = overwrite;
     if (out->path == NULL || out->temp == NULL) {
         forget(out);
         return sgfsi_fail_memory(err, path);
     }
-    snprintf(out->temp, room, "%s.tmp.%ld", path, (long)getpid());
-    (void)unlink(out->temp); /* left by a killed process that had our number */
-    int fd = want_stream ? open_linkable(out->temp) : -1;
-    out->nameless = fd >= 0;
-    if (fd < 0) fd = open(out->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    sgfsi_io_tidy(path);
+    int fd = -1;
+    for (int k = 0; k < MOST_AT_ONCE && fd < 0 && (k == 0 || errno == EEXIST); k++) {
+        sgfsi_io_ending(k, ending); /* another thread may be writing a file of the same name */
+        snprintf(out->temp, room, "%s%s", path, ending);
+        fd = want_stream ? open_linkable(out->temp) : -1;
+        out->nameless = fd >= 0;
+        if (fd < 0)
+            fd = open(out->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    }
     if (fd >= 0 && want_stream) out->f = sgfsi_io_stream(fd);
     if (fd < 0 || (want_stream && out->f == NULL)) {
         int error = errno;
@@ -104,6 +115,26 @@ void sgfsi_sync_folder(const char *path) {
     close(fd);
 }
 
+/* A file without a name gets the first temporary one that is free. */
+static int name_temp(sgfsi_outfile *out) {
+    char ending[SGFSI_IO_ENDING];
+    int error = EEXIST;
+    for (int k = 0; k < MOST_AT_ONCE && error == EEXIST; k++) {
+        sgfsi_io_ending(k, ending);
+        snprintf(out->temp, strlen(out->path) + sizeof ending, "%s%s", out->path, ending);
+        error = give_name(out->fd, out->temp) ? 0 : errno;
+    }
+    return error;
+}
+
+/* File systems without links get the rename. */
+static int take_name(const sgfsi_outfile *out) {
+    if (!out->overwrite && link(out->temp, out->path) == 0)
+        return unlink(out->temp) == 0 ? 0 : errno;
+    if (!out->overwrite && errno == EEXIST) return EEXIST;
+    return sgfsi_io_rename(out->temp, out->path);
+}
+
 sgfs_status sgfsi_outfile_commit(sgfsi_outfile *out, sgfs_err *err) {
     bool stream = out->f != NULL;
     int error = 0;
@@ -112,13 +143,17 @@ sgfs_status sgfsi_outfile_commit(sgfsi_outfile *out, sgfs_err *err) {
     if (out->fd < 0) error = errno;
     if (stream && (fflush(out->f) != 0 || ferror(out->f))) error = errno != 0 ? errno : EIO;
     if (error == 0) error = sgfsi_io_sync(out->fd);
-    if (error == 0 && out->nameless && !give_name(out->fd, out->temp)) error = errno;
+    bool direct = out->nameless && !out->overwrite;
+    if (error == 0 && direct && !give_name(out->fd, out->path)) error = errno;
+    if (error == 0 && out->nameless && !direct) error = name_temp(out);
     if (stream && fclose(out->f) != 0 && error == 0) error = errno;
     if (!stream && out->fd >= 0) close(out->fd);
     out->f = NULL;
-    if (error == 0) error = sgfsi_io_rename(out->temp, out->path);
+    if (error == 0 && !direct) error = take_name(out);
     if (error != 0) {
-        sgfs_status status = sgfsi_fail_io(err, out->path, "write", error);
+        sgfs_status status = error == EEXIST && !out->overwrite
+                                 ? sgfsi_fail_exists(out->path, err)
+                                 : sgfsi_fail_io(err, out->path, "write", error);
         sgfsi_outfile_abandon(out);
         return status;
     }
@@ -142,9 +177,12 @@ void sgfsi_outfile_abandon(sgfsi_outfile *out) {
 }
 
 char *sgfsi_file_read(const char *path, size_t limit, size_t *length, sgfs_err *err) {
-    FILE *f = fopen(path, "rbe");
+    int fd = sgfsi_io_open(path);
+    FILE *f = fd >= 0 ? fdopen(fd, "rb") : NULL;
     if (f == NULL) {
-        sgfsi_fail_io(err, path, "open", errno);
+        int error = errno;
+        if (fd >= 0) close(fd);
+        sgfsi_fail_io(err, path, "open", error);
         return NULL;
     }
     /* Twice the room whenever it is full, up to a byte more than is allowed. */

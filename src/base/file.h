@@ -14,6 +14,7 @@ typedef struct sgfsi_outfile {
     int fd;  /* of f, for writing at places; nothing may then be printed to f */
     char *path, *temp;
     bool nameless; /* temp is not there yet */
+    bool overwrite;
 } sgfsi_outfile;
 
 /* Can a file of this name be written? It may be there already only with overwrite (SGFS_EUSAGE),
@@ -22,11 +23,12 @@ sgfs_status sgfsi_outfile_check(const char *path, bool overwrite, sgfs_err *err)
 sgfs_status sgfsi_fail_exists(const char *path, sgfs_err *err); /* the sentence for that */
 
 /* Refuses an existing path (SGFS_EUSAGE, hint --overwrite) unless overwrite; opens a file
- * without a name in the same folder, or path.tmp.<pid>, O_EXCL, where that cannot be. With
+ * without a name in the same folder, or path.tmp.<pid>-<host>, O_EXCL, where that cannot be. With
  * want_stream false only that name is prepared (for libraries that open it). */
 sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwrite,
                                bool want_stream, sgfs_err *err);
-/* Flush, fsync, close, rename, fsync the folder; on any failure the temporary file is removed. */
+/* Flush, fsync, close, rename, fsync the folder; on any failure the temporary file is removed. A
+ * file that somebody else gave this name meanwhile stays, without overwrite (SGFS_EUSAGE). */
 sgfs_status sgfsi_outfile_commit(sgfsi_outfile *out, sgfs_err *err);
 void sgfsi_outfile_abandon(sgfsi_outfile *out);
 

@@ -7,17 +7,23 @@
  * memory is made so as well: that of the C library does not say when memory is out.
  */
 #ifdef __linux__
-#define _GNU_SOURCE /* O_TMPFILE, fopencookie */
+#define _GNU_SOURCE /* O_TMPFILE, fopencookie, tee */
 #endif
 #include "base/io.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "base/bytes.h"
 
 #include "base/arena.h"
 
@@ -55,6 +61,39 @@ int sgfsi_io_sync(int fd) {
 
 int sgfsi_io_rename(const char *from, const char *to) {
     return rename(from, to) == 0 ? 0 : errno;
+}
+
+/* Is there somebody who writes to the pipe? tee says so without taking a byte. */
+static bool has_writer(int fd) {
+#ifdef __linux__
+    int trial[2];
+    if (pipe(trial) != 0) return true;
+    ssize_t n = tee(fd, trial[1], 1, SPLICE_F_NONBLOCK);
+    close(trial[0]);
+    close(trial[1]);
+    return n != 0;
+#else
+    return fd >= 0;
+#endif
+}
+
+int sgfsi_io_open(const char *path) {
+    enum { LOOKS = 100 };                                      /* of 50 ms each */
+    const struct timespec nap = {.tv_nsec = 50 * 1000 * 1000}; /* 50 ms */
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), looks = 0;
+    if (fd < 0) return -1;
+    bool pipe = fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
+    while (pipe && looks < LOOKS && !has_writer(fd)) {
+        nanosleep(&nap, NULL);
+        looks++;
+    }
+    int flags = fcntl(fd, F_GETFL);
+    if (looks < LOOKS && flags >= 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0) return fd;
+    int error = looks == LOOKS ? ETIMEDOUT : errno;
+    close(fd);
+    errno = error;
+    return -1;
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */
@@ -133,6 +172,32 @@ int sgfsi_io_temporary(const char *folder, char **name) {
     free(made);
     errno = error;
     return fd;
+}
+
+static unsigned host(void) {
+    char name[256] = "";
+    (void)gethostname(name, sizeof name - 1);
+    return sgfsi_crc32(0, name, strlen(name));
+}
+
+void sgfsi_io_ending(int number, char out[SGFSI_IO_ENDING]) {
+    int n = snprintf(out, SGFSI_IO_ENDING, ".tmp.%ld-%08x", (long)getpid(), host());
+    if (number > 0) snprintf(out + n, (size_t)(SGFSI_IO_ENDING - n), ".%d", number);
+}
+
+void sgfsi_io_tidy(const char *path) {
+    char *folder = sgfsi_io_folder(path);
+    DIR *names = folder != NULL ? opendir(folder) : NULL;
+    for (struct dirent *e; names != NULL && (e = readdir(names)) != NULL;) {
+        long process;
+        unsigned where;
+        const char *at = strstr(e->d_name, ".tmp.");
+        if (at == NULL || sscanf(at, ".tmp.%ld-%8x", &process, &where) != 2) continue;
+        bool gone = process > 0 && kill((pid_t)process, 0) != 0 && errno == ESRCH;
+        if (gone && where == host()) (void)unlinkat(dirfd(names), e->d_name, 0);
+    }
+    if (names != NULL) closedir(names);
+    free(folder);
 }
 
 char *sgfsi_io_folder(const char *path) {

@@ -25,6 +25,10 @@ int sgfsi_io_truncate(int fd, int64_t size);
 int sgfsi_io_sync(int fd);
 int sgfsi_io_rename(const char *from, const char *to);
 
+/* Open a file for reading; of a pipe, when somebody has it open for writing. Where nobody has for
+ * five seconds, -1 with ETIMEDOUT. */
+int sgfsi_io_open(const char *path);
+
 /* A stream over the descriptor, which belongs to it from then on. */
 FILE *sgfsi_io_stream(int fd);
 /* A stream into memory, which is the caller's to free. It is complete after fclose, if there was no
@@ -41,6 +45,13 @@ FILE *sgfsi_io_memory(sgfsi_buffer *text);
 int sgfsi_io_temporary(const char *folder, char **name);
 /* A file without a name that may be given one later, or -1 where the system has none. */
 int sgfsi_io_nameless(const char *folder, mode_t mode);
+
+/* The ending of a temporary name beside an output: ".tmp.", the process and its host. number: 0, or
+ * that of another one of the same process. */
+enum { SGFSI_IO_ENDING = 64 };
+void sgfsi_io_ending(int number, char out[SGFSI_IO_ENDING]);
+/* Remove what processes of this host that are gone left under such names in the folder of path. */
+void sgfsi_io_tidy(const char *path);
 
 /* The folder that path is in; malloc'ed. */
 char *sgfsi_io_folder(const char *path);

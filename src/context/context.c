@@ -4,10 +4,24 @@
 #include "context/context.h"
 
 #include <omp.h>
+#include <pthread.h>
 
 #include "base/threads.h"
 
+/* A child that is forked has none of the threads of its parent, and the first parallel region would
+ * wait for them for ever. With no level of regions allowed each has one thread, also in work that
+ * the parent began, and the numbers are the same. */
+static void stay_alone(void) {
+    omp_set_max_active_levels(0);
+}
+
+static void watch_forks(void) {
+    (void)pthread_atfork(NULL, NULL, stay_alone);
+}
+
 int64_t sgfsi_context_threads(const sgfs_config *cfg) {
+    static pthread_once_t watched = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&watched, watch_forks);
     return sgfsi_threads(sgfsi_config_int(cfg, "run.threads"));
 }
 
@@ -18,6 +32,8 @@ sgfs_status sgfsi_context_open(sgfsi_context *ctx, const sgfs_config *cfg, sgfs_
     if (kind == NULL) return sgfsi_fail(err, SGFS_EUSAGE, "There is no backend \"%s\".", name);
     sgfs_status status = sgfsi_comm_open(&ctx->comm, err);
     if (status == SGFS_OK) status = sgfsi_device_open(&ctx->device, kind, err);
+    if (status == SGFS_OK && ctx->device->ops->make_room != NULL)
+        status = ctx->device->ops->make_room(ctx->device, ctx->threads, err);
     if (status == SGFS_OK)
         ctx->near = ctx->device->ops->alloc == NULL ? ctx->device : sgfsi_devices[0];
     return status;
@@ -51,12 +67,13 @@ sgfsi_split sgfsi_context_split(const sgfsi_context *ctx, int64_t threads, int64
     return (sgfsi_split){.chains = side, .inside = passes ? threads / side : 1};
 }
 
-/* Chains side by side, and the parts of a pass inside each of them. */
+/* Chains side by side, and the parts of a pass inside each of them. None at all is what a forked
+ * child has. */
 enum { LEVELS = 2 };
 
 sgfsi_scope sgfsi_context_enter(const sgfsi_context *ctx) {
     sgfsi_scope scope = {.device = ctx->device, .levels = omp_get_max_active_levels()};
-    if (scope.levels < LEVELS) omp_set_max_active_levels(LEVELS);
+    if (scope.levels > 0 && scope.levels < LEVELS) omp_set_max_active_levels(LEVELS);
     if (ctx->device->ops->enter != NULL) ctx->device->ops->enter(ctx->device);
     return scope;
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 
@@ -113,7 +114,10 @@ sgfs_status sgfsi_naming_json(const sgfsi_naming *j, const sgfsi_json *json, int
 }
 
 int sgfsi_first_byte(const char *path) {
-    FILE *f = fopen(path, "rbe");
+    struct stat st;
+    bool plain = stat(path, &st) != 0 || S_ISREG(st.st_mode); /* or not there at all */
+    FILE *f = plain ? fopen(path, "rbe") : NULL;
+    if (!plain) errno = ESPIPE;
     if (f == NULL) return -1;
     int c;
     do {

@@ -273,19 +273,22 @@ static sgfs_status fail_too_large(const sgfsi_flow *flow, const char *path, doub
 }
 
 static sgfs_status collect_rows(sgfsi_flow *flow, const char *path, growing *g,
-                                const sgfsi_log *log, sgfs_err *err) {
+                                const sgfsi_read_options *options, sgfs_err *err) {
+    const double most = options->most_bytes;
     const bool sparse = flow->head.type == SGFSI_CSR;
     const size_t row_bytes = (size_t)flow->head.cols * sgfsi_dtype_size(flow->head.type);
     sgfsi_flow_block block = {.n = 1};
     char what[256];
     snprintf(what, sizeof what, "Reading %.200s", path);
-    sgfsi_ticker ticker = sgfsi_ticker_start(log, what);
+    sgfsi_ticker ticker = sgfsi_ticker_start(options->log, what);
     while (block.n > 0 || flow->restarted) {
         if (flow->restarted) g->rows = 0;
         flow->restarted = false;
         if (!sparse && g->rows == g->room) {
             int64_t least = row_bytes > 0 ? LEAST_BYTES / (int64_t)row_bytes : LEAST_BYTES;
             g->room = g->room > 0 ? 2 * g->room : least + 1;
+            if (most > 0 && (double)g->room * (double)row_bytes > most) /* one too many is seen */
+                g->room = (int64_t)(most / (double)row_bytes) + 1;
             if (!sgfsi_resize(&g->cells, g->room, row_bytes))
                 return sgfsi_fail_memory(err, "the table");
         }
@@ -302,6 +305,7 @@ static sgfs_status collect_rows(sgfsi_flow *flow, const char *path, growing *g,
         /* Going by what has come so far; a tenth more than there is, and not by little text. */
         if (fraction > 0 && bytes > MOST_UNLOOKED && bytes / fraction > 1.1 * sgfsi_memory())
             return fail_too_large(flow, path, (double)g->rows / fraction, bytes / fraction, err);
+        if (sgfsi_check_bytes(path, bytes, most, err) != SGFS_OK) return err->code;
     }
     if (sparse) g->start[g->rows] = g->entries;
     return SGFS_OK;
@@ -372,7 +376,7 @@ static sgfs_status collect(int64_t files, const char *const *path,
     if (status != SGFS_OK || done) return status;
     status = sgfsi_flow_open(&flow, files, path, &whole, err);
     if (status != SGFS_OK) return status;
-    status = collect_rows(&flow, path[0], &g, options->log, err);
+    status = collect_rows(&flow, path[0], &g, options, err);
     if (status == SGFS_OK) status = hand_over(&flow, &g, files, path[0], table, err);
     free(g.cells);
     free(g.start);

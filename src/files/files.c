@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/io.h"
 #include "base/nearest.h"
 
 enum { MOST_LOOKED_AT = 10000 }; /* names in a folder, for a suggestion */
@@ -135,7 +136,7 @@ static sgfs_status add_pipe_at(gatherer *g, const char *path, const struct stat 
     if (strcmp(path, "/dev/stdin") == 0) snprintf(called, sizeof called, "standard input");
     else if (numbered) snprintf(called, sizeof called, "pipe %s", strrchr(path, '/') + 1);
     else snprintf(called, sizeof called, "%s", path);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = sgfsi_io_open(path);
     if (fd < 0) return sgfsi_fail_io(err, called, "open it", errno);
     sgfs_status status = add_pipe(g, fd, called, st, err);
     close(fd);

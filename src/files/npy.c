@@ -65,7 +65,7 @@ static sgfs_status check_size(npy *a, sgfs_err *err) {
 
 static sgfs_status map_file(npy *a, sgfs_err *err) {
     struct stat st;
-    int fd = open(a->path, O_RDONLY | O_CLOEXEC);
+    int fd = open(a->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) != 0) {
         int error = errno;
         if (fd >= 0) close(fd);

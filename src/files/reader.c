@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/memory.h"
 #include "context/context.h"
 #include "files/packed/packed.h"
 
@@ -44,8 +45,24 @@ sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg) {
         .zero_based = sgfsi_config_flag(cfg, "data.zero_based"),
         .dense = sgfsi_config_flag(cfg, "data.dense"),
         .threads = sgfsi_context_threads(cfg),
+        .most_bytes = sgfsi_most_bytes(cfg),
         .log = sgfsi_config_log(cfg),
     };
+}
+
+double sgfsi_most_bytes(const sgfs_config *cfg) {
+    bool given = !sgfsi_config_auto(cfg, "data.max_bytes");
+    return given ? sgfsi_config_num(cfg, "data.max_bytes") : 0.5 * sgfsi_memory();
+}
+
+sgfs_status sgfsi_check_bytes(const char *path, double bytes, double most, sgfs_err *err) {
+    if (most <= 0 || bytes <= most) return SGFS_OK;
+    return sgfsi_fail(
+        err, SGFS_EDATA,
+        "%.200s: its rows take more than %.0f bytes of memory (--max-bytes, else half "
+        "of what there is), and reading was given up. If the file is what you think "
+        "it is, raise --max-bytes, or make a packed file of it (sgfs pack).",
+        path, most);
 }
 
 /* The sentence for a format that is not read here, or NULL. */

@@ -54,8 +54,14 @@ typedef struct sgfsi_read_options {
     bool dense;            /* libsvm: with its zeros */
     int64_t threads;       /* that may work at the same time; 0: one */
     int64_t idx_before, idx_behind; /* other IDX files that --labels has files for, and in order */
+    double most_bytes;              /* of rows in memory; 0 or less: no limit */
     const sgfsi_log *log;
 } sgfsi_read_options;
+
+/* What --max-bytes allows. */
+double sgfsi_most_bytes(const sgfs_config *cfg);
+/* Refuses rows of a file that take more; a compressed file may hold a thousand times its size. */
+sgfs_status sgfsi_check_bytes(const char *path, double bytes, double most, sgfs_err *err);
 
 struct sgfsi_flow;
 

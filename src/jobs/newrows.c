@@ -220,7 +220,7 @@ typedef struct validation {
     sgfs_batch rows;
 } validation;
 
-static sgfs_status read_rows(validation *a, const sgfsi_log *log, sgfs_err *err) {
+static sgfs_status read_rows(validation *a, const sgfs_config *cfg, sgfs_err *err) {
     enum { BLOCK = 4096 };
     sgfsi_newrows_block block;
     int64_t left_out = 0;
@@ -245,6 +245,10 @@ static sgfs_status read_rows(validation *a, const sgfsi_log *log, sgfs_err *err)
         left_out += b->n - whole;
         b->n = whole;
         int64_t n = have + b->n;
+        double bytes = (double)n * (double)(b->p + 2) * sizeof *a->x;
+        status = sgfsi_check_bytes(sgfsi_newdata_shown(a->source.rows), bytes,
+                                   sgfsi_most_bytes(cfg), err);
+        if (status != SGFS_OK) return status;
         if (!sgfsi_resize(&a->x, n * b->p + 1, sizeof *a->x) ||
             !sgfsi_resize(&a->y, n, sizeof *a->y) ||
             !sgfsi_resize(&a->offset, n, sizeof *a->offset))
@@ -260,7 +264,7 @@ static sgfs_status read_rows(validation *a, const sgfsi_log *log, sgfs_err *err)
         a->rows.offset = b->offset != NULL ? a->offset : NULL;
     }
     if (status == SGFS_OK && left_out > 0)
-        sgfsi_say(log, SGFS_NOTE, "%s: %lld rows lack a value and are left out.",
+        sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE, "%s: %lld rows lack a value and are left out.",
                   sgfsi_newdata_shown(a->source.rows), (long long)left_out);
     if (status == SGFS_OK && a->rows.n == 0 && left_out > 0)
         return sgfsi_fail(err, SGFS_EDATA, "%s: each of its rows lacks a value.",
@@ -298,7 +302,7 @@ sgfs_status sgfsi_validation_rows_open(sgfsi_validation_rows *out, const char *p
         status = sgfs_config_set(changed, own[k][0], own[k][1], err);
     if (status == SGFS_OK) status = sgfsi_newrows_open(&a->source, &origin, path, changed, err);
     sgfs_config_free(changed);
-    if (status == SGFS_OK) status = read_rows(a, sgfsi_config_log(cfg), err);
+    if (status == SGFS_OK) status = read_rows(a, cfg, err);
     if (status != SGFS_OK) {
         free_rows(a);
         return status;

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include <cblas.h>
 #include <lapacke.h>
@@ -208,6 +209,7 @@ static struct {
     pthread_mutex_t lock;
     int64_t inside;
     int threads;
+    int64_t roomy; /* threads for whose buffers there was room once: they are kept */
 } outside = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void enter(SGFSI_HERE) {
@@ -225,6 +227,31 @@ static void leave(SGFSI_HERE) {
     pthread_mutex_unlock(&outside.lock);
 }
 
+/* OpenBLAS takes a buffer for each thread that calls it at the same time, keeps it, and where it
+ * cannot have it tries again for ever. So it is asked of the system first, where memory may be
+ * limited (ulimit -v) though the buffers are hardly used. */
+static sgfs_status make_room(SGFSI_HERE, int64_t threads, sgfs_err *err) {
+    const double buffer = 129.0 * (1 << 20); /* 32 MB to 128 MB, by version and machine */
+    pthread_mutex_lock(&outside.lock);
+    bool fits = threads <= outside.roomy;
+    double bytes = buffer * (double)(threads - outside.roomy);
+    void *trial = fits ? MAP_FAILED
+                       : mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (trial != MAP_FAILED) {
+        munmap(trial, (size_t)bytes);
+        outside.roomy = threads;
+        fits = true;
+    }
+    pthread_mutex_unlock(&outside.lock);
+    if (fits) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_ENOMEM,
+                      "OpenBLAS needs %.0f bytes of address space for %lld threads, and there are "
+                      "not so many for this process (ulimit -v). Raise the limit, or use fewer "
+                      "--threads or --backend host.",
+                      bytes, (long long)threads);
+}
+
 static const char *library(SGFSI_HERE) {
     return openblas_get_config();
 }
@@ -234,6 +261,7 @@ static const char *kernel(SGFSI_HERE) {
 }
 
 static const sgfsi_device_ops ops = {
+    .make_room = make_room,
     .enter = enter,
     .leave = leave,
     .library = library,

@@ -194,6 +194,8 @@ typedef struct sgfsi_device_ops {
     void (*drop_rows)(SGFSI_HERE, void *kept);
     void (*gather)(SGFSI_HERE, const void *kept, const int64_t *row, int64_t first, int64_t n,
                    double *X);
+    /* Is there memory for what so many threads need that call it at the same time? */
+    sgfs_status (*make_room)(SGFSI_HERE, int64_t threads, sgfs_err *err);
     /* No threads of its own until as many `leave`s: counted, for the whole process, by however many
      * threads. */
     void (*enter)(SGFSI_HERE);

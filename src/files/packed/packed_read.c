@@ -288,7 +288,7 @@ static sgfs_status read_table(file *f, const sgfsi_read_options *options, sgfsi_
                               sgfs_err *err) {
     struct stat st;
     if (!sgfsi_packed_machine(f->path, err)) return SGFS_EDATA;
-    f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
+    f->fd = open(f->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (f->fd < 0 || fstat(f->fd, &st) != 0) return sgfsi_fail_io(err, f->path, "open it", errno);
     if (!S_ISREG(st.st_mode))
         return sgfsi_fail(err, SGFS_EDATA, "%s: is not a regular file.", f->path);
