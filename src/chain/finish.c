@@ -61,9 +61,9 @@ static sgfs_status hand_over(sgfs_run *run, sgfs_err *err) {
     return status;
 }
 
-/* What a later process needs: of a complete run a file in order, with the state in it; else the
- * state in the file as it is. */
-static sgfs_status keep_state(sgfs_run *run, sgfs_err *err) {
+/* What a later process needs: of a complete run a file in order, with the state in it; where that
+ * cannot be (unsettled says why), and for others, the state in the file as it is. */
+static sgfs_status keep_state(sgfs_run *run, sgfs_err *unsettled, sgfs_err *err) {
     size_t bytes;
     sgfs_err why = {SGFS_OK, ""};
     for (int64_t c = 0; c < run->plan.chains; c++)
@@ -74,21 +74,20 @@ static sgfs_status keep_state(sgfs_run *run, sgfs_err *err) {
     sgfs_status status = sgfsi_runfile_settle(run->out.file, NULL, state, bytes, false, &why);
     free(state);
     if (status == SGFS_OK) return SGFS_OK;
-    sgfsi_say(sgfsi_config_log(run->cfg), SGFS_NOTE,
-              "%.300s The run is complete; its file could not be put in order, and stays as it "
-              "was written.",
-              why.text);
+    sgfsi_fail(unsettled, status, "%.300s The run is complete; --resume puts its file in order.",
+               why.text);
     return sgfsi_run_save(run, err);
 }
 
 sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
     char room[600];
+    sgfs_err unsettled = {SGFS_OK, ""};
     if (run == NULL) return sgfsi_fail_handle(err, "sgfs_run_close");
     if (run->closed) return SGFS_OK;
     run->closed = true;
     bool spoiled = run->spoiled.code != SGFS_OK && run->out.file != NULL;
     sgfs_status status = spoiled                 ? sgfsi_runfile_back(run->out.file, err)
-                         : run->out.file != NULL ? keep_state(run, err)
+                         : run->out.file != NULL ? keep_state(run, &unsettled, err)
                                                  : SGFS_OK;
     sgfsi_scope scope = sgfsi_context_enter(&run->model->ctx);
     if (status == SGFS_OK && !spoiled) status = hand_over(run, err);
@@ -103,5 +102,7 @@ sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
     if (status == SGFS_OK) status = sgfsi_runfile_end(run->out.file, state_of(run, room), err);
     sgfs_status closed = sgfsi_runfile_close(run->out.file, status == SGFS_OK ? err : NULL);
     run->out.file = NULL;
-    return status != SGFS_OK ? status : closed;
+    if (status == SGFS_OK) status = closed;
+    if (status == SGFS_OK && unsettled.code != SGFS_OK && err != NULL) *err = unsettled;
+    return status != SGFS_OK ? status : unsettled.code;
 }

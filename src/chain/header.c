@@ -160,8 +160,9 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run, sgfs_err *err) {
     if (dev->ops->library != NULL) sgfsi_json_text(machine, "blas", dev->ops->library(dev));
     if (dev->ops->kernel != NULL) sgfsi_json_text(machine, "blas_core", dev->ops->kernel(dev));
     sgfsi_json_int(machine, "threads", run->plan.threads * run->plan.inner);
-    if (!sgfsi_json_whole(o)) sgfsi_fail_memory(err, "the run's header");
-    else if (put_inputs(o, run, err) == SGFS_OK) return o;
+    sgfs_status status = put_inputs(o, run, err);
+    if (status == SGFS_OK && sgfsi_json_whole(o)) return o;
+    if (status == SGFS_OK) sgfsi_fail_memory(err, "the run's header");
     sgfsi_json_free(o);
     return NULL;
 }

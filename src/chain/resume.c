@@ -43,24 +43,18 @@ static double pause_after(const sgfs_run *run, double cost) {
 
 sgfs_status sgfsi_run_save(sgfs_run *run, sgfs_err *err) {
     size_t bytes;
-    sgfs_err why = {SGFS_OK, ""};
+    sgfs_err own;
     double begin = sgfsi_now();
+    if (err == NULL) err = &own;
     if (run->out.file == NULL || run->model->ctx.comm->size > 1) return SGFS_OK;
     sgfs_status status = note_costs(run, err);
     if (status != SGFS_OK) return status;
-    void *state = sgfsi_state_save(run, &bytes, &why);
-    if (state != NULL) status = sgfsi_runfile_save(run->out.file, state, bytes, &why);
+    void *state = sgfsi_state_save(run, &bytes, err);
+    status = state != NULL ? sgfsi_runfile_save(run->out.file, state, bytes, err) : err->code;
     free(state);
-    if (why.code != SGFS_OK && !run->unsaved) {
-        run->unsaved = true;
-        sgfsi_say(sgfsi_config_log(run->cfg), SGFS_WARNING,
-                  "%.300s The run goes on; if it is interrupted, work since the last state that "
-                  "was saved will be done again.",
-                  why.text);
-    }
     double end = sgfsi_now();
     run->next_save = end + pause_after(run, end - begin);
-    return SGFS_OK;
+    return status;
 }
 
 sgfs_status sgfsi_run_keep(sgfs_run *run, sgfs_err *err) {
@@ -271,14 +265,14 @@ sgfs_status sgfsi_run_take_up(sgfs_run *run, const char *path, sgfsi_runfile *fi
     if (status == SGFS_OK && from->fell_back)
         sgfsi_say(sgfsi_config_log(run->cfg), SGFS_NOTE,
                   "The last state in %.200s was not whole: going on from the one before.", path);
-    bool idle = from->complete && !more;
+    bool idle = from->complete && from->settled && !more;
     if (status == SGFS_OK && idle)
         sgfsi_say(sgfsi_config_log(run->cfg), SGFS_NOTE,
                   "%.200s is complete; more --draws or a higher --ess makes it longer.", path);
     if (status == SGFS_OK && !idle) {
         run->path = strdup(path);
-        status =
-            run->path != NULL ? sgfsi_runfile_cut(file, err) : sgfsi_fail_memory(err, "the run");
+        if (run->path == NULL) status = sgfsi_fail_memory(err, "the run");
+        else if (!more) status = sgfsi_runfile_cut(file, err); /* else it is as it was until then */
     }
     if (status == SGFS_OK && more) { /* the header has to say so, whatever happens next */
         sgfsi_json_text(now, "created_at", sgfsi_json_get_text(then, "created_at", ""));

@@ -9,7 +9,7 @@
 /* Between two stretches: SGFS_EIO where the data have changed; then costs so far once a second, and
  * a state when it is due. */
 sgfs_status sgfsi_run_keep(sgfs_run *run, sgfs_err *err);
-/* A state now. What cannot be saved is said once: a run goes on without states. */
+/* A state now. */
 sgfs_status sgfsi_run_save(sgfs_run *run, sgfs_err *err);
 
 /* Options that a run in `header` has and that would be chosen otherwise for more draws, into cfg,

@@ -45,7 +45,8 @@ typedef struct sgfsi_resumption {
                         caller's to free */
     void *state;     /* malloc'ed; NULL: none was saved, it begins with the first iteration */
     size_t bytes;
-    bool complete;  /* the run has an end, and a good one */
+    bool complete;  /* the run has an end, and a good one, */
+    bool settled;   /* and its file is in order */
     bool fell_back; /* the newest state was torn, and this is the one before */
 } sgfsi_resumption;
 

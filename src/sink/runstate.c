@@ -177,6 +177,7 @@ static sgfs_status choose_state(sgfsi_runfile *f, const sgfsi_scan *scan, candid
             from->state = all[best].state;
             from->bytes = all[best].bytes;
             from->fell_back = torn > 0 || passed != INT64_MAX;
+            from->settled = all[best].settled;
             all[best].state = NULL;
             /* in a file in order, costs stand behind the state */
             sgfs_draws_free(all[best].settled ? run : from->run);
