@@ -34,21 +34,24 @@ static void measure(void *user, int64_t i, sgfsi_trace *t) {
     of[i] = (measured){fmin(bulk, tail), sgfsi_rhat(t)}; /* fmin passes over NaN */
 }
 
-/* NaN: not known (draws that cannot be read back, or parameters that never move). */
-static measured find_worst(const sgfs_run *run) {
-    sgfs_draws *read = run->out.file != NULL ? sgfsi_runfile_read(run->path, NULL) : NULL;
+/* NaN: no draws are kept, or parameters never move. */
+static sgfs_status find_worst(const sgfs_run *run, measured *worst, sgfs_err *err) {
+    sgfs_err why = {0};
+    sgfs_draws *read = run->out.file != NULL ? sgfsi_runfile_read(run->path, &why) : NULL;
     const sgfs_draws *draws = run->out.file != NULL ? read : run->out.memory;
+    if (draws == NULL) return sgfsi_fail_hard(&why, err);
     sgfsi_arena arena = {NULL};
     sgfsi_used used;
-    measured worst = {NAN, NAN},
-             *of = draws != NULL ? sgfsi_arena_alloc(&arena, draws->D, sizeof *of) : NULL;
-    bool known = of != NULL && sgfsi_used_of(draws, &arena, &used, NULL) == SGFS_OK &&
-                 sgfsi_trace_each(draws, &used, run->model->ctx.threads, measure, of);
-    for (int64_t i = 0; known && i < draws->D; i++)
-        worst = (measured){fmin(worst.ess, of[i].ess), fmax(worst.rhat, of[i].rhat)};
+    measured *of = sgfsi_arena_alloc(&arena, draws->D, sizeof *of);
+    sgfs_status status = of != NULL ? sgfsi_used_of(draws, &arena, &used, &why)
+                                    : sgfsi_fail_memory(&why, "the length of the run");
+    if (status == SGFS_OK && !sgfsi_trace_each(draws, &used, run->model->ctx.threads, measure, of))
+        status = sgfsi_fail_memory(&why, "the length of the run");
+    for (int64_t i = 0; status == SGFS_OK && i < draws->D; i++)
+        *worst = (measured){fmin(worst->ess, of[i].ess), fmax(worst->rhat, of[i].rhat)};
     sgfsi_arena_free(&arena);
     sgfs_draws_free(read);
-    return worst;
+    return status == SGFS_EDATA ? SGFS_OK : status == SGFS_OK ? status : sgfsi_fail_hard(&why, err);
 }
 
 sgfs_status sgfsi_run_lengthen(sgfs_run *run, sgfs_err *err) {
@@ -57,7 +60,7 @@ sgfs_status sgfsi_run_lengthen(sgfs_run *run, sgfs_err *err) {
     const sgfsi_comm *comm = run->model->ctx.comm;
     bool stopping = atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
     measured worst = {NAN, NAN};
-    if (comm->rank == 0 && status == SGFS_OK && !stopping) worst = find_worst(run);
+    if (comm->rank == 0 && status == SGFS_OK && !stopping) status = find_worst(run, &worst, err);
     status = sgfsi_comm_agree(comm, status, err);
     if (status == SGFS_OK) status = comm->ops->broadcast(comm, sizeof worst, &worst, err);
     /* who asked for fewer effective draws asked for chains that agree less */

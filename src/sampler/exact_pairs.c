@@ -105,7 +105,7 @@ static sgfs_status open_hill(sgfs_sampler *s, pairs *e, sgfs_err *err) {
     sgfsi_say(s->log, SGFS_NOTE,
               "Exact draws, up to Monte Carlo error: %.0f %% of proposals are accepted around a "
               "centre %.2g posterior sd from the mode (tried in %lld passes, %.2g s).",
-              h->accept, h->shift, (long long)h->passes, h->seconds);
+              100 * h->accept, h->shift, (long long)h->passes, h->seconds);
     return SGFS_OK;
 }
 
