@@ -23,7 +23,8 @@
 
 static const double rest_by_default = 1, most = 1e300;
 /* of the prior made for columns */
-static const double precision_of_columns = 1 / (SGFSI_PRIOR_COLUMNS * SGFSI_PRIOR_COLUMNS);
+static const double precision_of_columns = 1 / (SGFSI_PRIOR_COLUMNS * SGFSI_PRIOR_COLUMNS),
+                    precision_of_noise = 1 / (SGFSI_PRIOR_NOISE * SGFSI_PRIOR_NOISE);
 
 /* ---- one item of the list -------------------------------------------------------------------- */
 
@@ -227,7 +228,7 @@ static void fit(const sgfs_model *m, double *precision) {
             i % p < p - d->features ? NULL : &d->feature[i % p - p + d->features];
         double reach = c == NULL ? sqrt(1 + means) : d->intercept ? 1 : fmax(1, m->reach);
         if (!d->intercept && c != NULL && c->sd == 0 && c->mean != 0) reach /= fabs(c->mean);
-        precision[i] = i < beta ? precision_of_columns / (reach * reach) : rest_by_default;
+        precision[i] = i < beta ? precision_of_columns / (reach * reach) : precision_of_noise;
     }
 }
 

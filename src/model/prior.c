@@ -202,7 +202,9 @@ static void tell(sgfs_model *m) {
               !d->intercept             ? ""
               : sgfsi_data_is_sparse(d) ? ", wider for the intercept, where all columns are 0"
                                         : " and the intercept at the columns' means",
-              linear && d->intercept ? ", around mean(y)" : "");
+              !linear        ? ""
+              : d->intercept ? ", around mean(y); 3 for log_sigma, around log sd(y)"
+                             : "; 3 for log_sigma, around log sd(y)");
 }
 
 sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {

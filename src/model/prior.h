@@ -22,12 +22,13 @@
  *     2.5 s / sd(x)     of the coefficient of a column of numbers
  *     2.5 s             of that of a column of zeros and ones, or of one that never changes
  *     2.5 s             of the intercept at the columns' means, around 0 (linear: the target's mean)
- * and log_sigma is N(log s, 1). The intercept at the means is not a parameter of columns as they
- * are, so the chain lives on columns that are centred and scaled (zeros and ones: centred only):
- * there all of this is N(0, 2.5^2), independently. Sparse columns are not centred: their intercept
- * is the one at 0, with the variance that it has as a sum of all of the above. Without an intercept
- * nothing is centred, and s is the root mean square of the target (linear) or of a predictor of
- * spread 1 around the target's mean; log_sigma keeps the sd.
+ * and log_sigma is N(log s, 3^2): columns that explain nearly all of the target leave a sigma far
+ * below s, which a narrower prior would widen. The intercept at the means is not a parameter of
+ * columns as they are, so the chain lives on columns that are centred and scaled (zeros and ones:
+ * centred only): there all of this is N(0, 2.5^2), independently. Sparse columns are not centred:
+ * their intercept is the one at 0, with the variance that it has as a sum of all of the above.
+ * Without an intercept nothing is centred, and s is the root mean square of the target (linear) or
+ * of a predictor of spread 1 around the target's mean; log_sigma keeps the sd.
  *
  * A network gets one on the same columns, with standard deviations that fall with the number of
  * weights that meet in a unit, so that what they add up to does not depend on it:
@@ -46,6 +47,7 @@
 #include "model/model.h"
 
 #define SGFSI_PRIOR_COLUMNS 2.5
+#define SGFSI_PRIOR_NOISE   3.0
 #define SGFSI_PRIOR_SUMS    1.0
 #define SGFSI_PRIOR_UNITS   4.0
 #define SGFSI_PRIOR_LABELS  64.0

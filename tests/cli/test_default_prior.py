@@ -2,7 +2,7 @@
 """The prior that regressions have when nobody names one, against posteriors that numpy works out by itself.
 
 With s = 1 (linear: the sd of the target): N(0, 2.5 s/sd(x)) for numbers, N(0, 2.5 s) for columns of 0 and 1, the
-intercept at the columns' means N(0, 2.5 s) (linear: around the target's mean), log_sigma N(log s, 1). The columns
+intercept at the columns' means N(0, 2.5 s) (linear: around the target's mean), log_sigma N(log s, 3). The columns
 are far from 0 (a year), so that a prior on the intercept at 0, or one scale for all columns, gives another answer."""
 import json
 
@@ -152,7 +152,7 @@ def test_linear_with_its_sigma(site):
     grid, log_density = np.linspace(-3, 2, 401), []
     for g in grid:
         C = np.exp(2 * g) * np.eye(ROWS) + A @ A.T
-        log_density.append(-0.5 * np.linalg.slogdet(C)[1] - 0.5 * y @ np.linalg.solve(C, y) - g * g / 2)
+        log_density.append(-0.5 * np.linalg.slogdet(C)[1] - 0.5 * y @ np.linalg.solve(C, y) - (g / 3) ** 2 / 2)
     w = np.exp(log_density - np.max(log_density))
     w /= w.sum()
     m = w @ grid + np.log(s)
@@ -170,8 +170,8 @@ def test_a_line_says_so_and_the_header_has_the_numbers(site):
     assert head["config"]["prior.kind"] == "auto" and head["config"]["prior.precision"] == "auto"
     info = head["model_info"] if "model_info" in head else head["info"]
     s = PRICE.std(ddof=1)
-    np.testing.assert_allclose(info["prior_precisions"], [0.16, 0.16, 0.16, 1], rtol=1e-12)
-    np.testing.assert_allclose(info["prior_sds"], [2.5 * s, 2.5 * s / YEAR.std(ddof=1), 2.5 * s, 1], rtol=1e-9)
+    np.testing.assert_allclose(info["prior_precisions"], [0.16, 0.16, 0.16, 1 / 9], rtol=1e-12)
+    np.testing.assert_allclose(info["prior_sds"], [2.5 * s, 2.5 * s / YEAR.std(ddof=1), 2.5 * s, 3], rtol=1e-9)
     done = site.ok("sample", "linear", "--data", "price.csv", "--draws", "200", "--prior-precision", "1", "--out", "fit.run",
                    "--overwrite")
     assert "Prior:" not in done.stderr and "is narrow for these units" in done.stderr

@@ -20,7 +20,7 @@ N - 1) in the user's units, and s = sd(y) for linear regression, else 1:
     a column of zeros and ones, or one without spread     N(0, 2.5 s)
     any other column                                      N(0, 2.5 s/sd(x))
     the intercept, at the means of all columns            N(0, 2.5 s), around mean(y) if linear
-    log_sigma                                             N(log s, 1)
+    log_sigma                                             N(log s, 3)
 
 A problem is the design matrix on centred and scaled columns, where these are N(0, scale) of
 independent parameters. NUTS moves in coordinates in which the posterior is near to N(0, I): an exact
@@ -47,7 +47,8 @@ CHAINS = 4
 SHORT, LONG = (600, 1500), (1000, 2500)  # warm-up and draws of a chain
 R_HAT_MOST, ESS_LEAST = 1.01, 2000
 PRIOR = "N(0, 2.5/sd(x)), 0/1 columns N(0, 2.5), intercept N(0, 2.5) at the means"
-PRIOR_LINEAR = "; times sd(y), around mean(y); log_sigma N(log sd(y), 1)"
+PRIOR_LINEAR = "; times sd(y), around mean(y); log_sigma N(log sd(y), 3)"
+NOISE = 3.0  # sd of log_sigma
 MEDIUM, LARGE = 200_000, 400_000  # cells from which on chains are SHORT; run on an accelerator
 
 
@@ -272,7 +273,7 @@ def linear(design):
         v = 1 / (1 + s**2 * precision)
         c = v * s * seen * precision + jnp.sqrt(v) * z[:-1]
         value = -0.5 * jnp.sum(c**2) - 0.5 * precision * (rest + jnp.sum((seen - s * c)**2))
-        value += -rows * log_sigma - 0.5 * log_sigma**2 + 0.5 * jnp.sum(jnp.log(v))  # the last: dc/dz
+        value += -rows * log_sigma - 0.5 * (log_sigma / NOISE)**2 + 0.5 * jnp.sum(jnp.log(v))  # the last: dc/dz
         numpyro.factor("density", value)
 
     def draws(z):
@@ -387,7 +388,7 @@ def check_linear(problem, reference):
         variance[k, 0] = at_zero @ at_zero - seen if wide else seen
         mean[k] = design.back(b * design.scale)
         fit = -left @ left / 2 if wide else (left @ left - y @ y / v) / 2 - rows * s
-        weight[k] = fit - np.log(np.diag(root)).sum() - 0.5 * s**2
+        weight[k] = fit - np.log(np.diag(root)).sum() - 0.5 * (s / NOISE)**2
     weight = np.exp(weight - weight.max())
     assert weight[0] < 1e-9 and weight[-1] < 1e-9
     weight /= weight.sum()
