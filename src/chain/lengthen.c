@@ -28,10 +28,21 @@ typedef struct measured {
     double ess, rhat;
 } measured;
 
+typedef struct look {
+    const sgfs_run *run;
+    measured *of; /* D */
+} look;
+
+static bool stopping(const sgfs_run *run) {
+    return atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
+}
+
 static void measure(void *user, int64_t i, sgfsi_trace *t) {
-    measured *of = user;
+    const look *l = user;
+    l->of[i] = (measured){NAN, NAN};
+    if (stopping(l->run)) return; /* may take seconds, and would be of no use */
     double bulk = sgfsi_ess_bulk(t), tail = sgfsi_ess_tail(t);
-    of[i] = (measured){fmin(bulk, tail), sgfsi_rhat(t)}; /* fmin passes over NaN */
+    l->of[i] = (measured){fmin(bulk, tail), sgfsi_rhat(t)}; /* fmin passes over NaN */
 }
 
 /* NaN: no draws are kept, or parameters never move. */
@@ -45,7 +56,9 @@ static sgfs_status find_worst(const sgfs_run *run, measured *worst, sgfs_err *er
     measured *of = sgfsi_arena_alloc(&arena, draws->D, sizeof *of);
     sgfs_status status = of != NULL ? sgfsi_used_of(draws, &arena, &used, &why)
                                     : sgfsi_fail_memory(&why, "the length of the run");
-    if (status == SGFS_OK && !sgfsi_trace_each(draws, &used, run->model->ctx.threads, measure, of))
+    look all = {.run = run, .of = of};
+    if (status == SGFS_OK &&
+        !sgfsi_trace_each(draws, &used, run->model->ctx.threads, measure, &all))
         status = sgfsi_fail_memory(&why, "the length of the run");
     for (int64_t i = 0; status == SGFS_OK && i < draws->D; i++)
         *worst = (measured){fmin(worst->ess, of[i].ess), fmax(worst->rhat, of[i].rhat)};
@@ -58,9 +71,10 @@ sgfs_status sgfsi_run_lengthen(sgfs_run *run, sgfs_err *err) {
     if (!(run->plan.ess > 0)) return SGFS_OK;
     sgfs_status status = sgfsi_run_flush(run, err);
     const sgfsi_comm *comm = run->model->ctx.comm;
-    bool stopping = atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
     measured worst = {NAN, NAN};
-    if (comm->rank == 0 && status == SGFS_OK && !stopping) status = find_worst(run, &worst, err);
+    if (comm->rank == 0 && status == SGFS_OK && !stopping(run))
+        status = find_worst(run, &worst, err);
+    if (stopping(run)) worst = (measured){NAN, NAN};
     status = sgfsi_comm_agree(comm, status, err);
     if (status == SGFS_OK) status = comm->ops->broadcast(comm, sizeof worst, &worst, err);
     /* who asked for fewer effective draws asked for chains that agree less */
