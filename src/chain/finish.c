@@ -68,7 +68,8 @@ static sgfs_status keep_state(sgfs_run *run, sgfs_err *unsettled, sgfs_err *err)
     sgfs_err why = {SGFS_OK, ""};
     for (int64_t c = 0; c < run->plan.chains; c++)
         if (run->chain[c].status != SGFS_OK) return SGFS_OK; /* an earlier one is the last */
-    if (!sgfs_run_done(run)) return sgfsi_run_save(run, err);
+    bool rehearsed = sgfsi_config_flag(run->cfg, "run.dry_run"); /* its file has no name */
+    if (!sgfs_run_done(run) || rehearsed) return sgfsi_run_save(run, err);
     void *state = sgfsi_state_save(run, &bytes, err);
     if (state == NULL) return err != NULL ? err->code : SGFS_ENOMEM;
     sgfs_status status = sgfsi_runfile_settle(run->out.file, NULL, state, bytes, false, &why);

@@ -62,15 +62,16 @@ def test_a_file_that_changes_under_a_run_ends_it(site, name, how):
 def test_a_run_whose_data_changed_goes_on_when_they_are_back(site):
     """What was drawn since the last look is not kept: no draw is of two posteriors."""
     words = ("sample", "logistic", "--data", "rows.npy", "--sampler", "sgfs-f", "--batch", "20", "--warmup", "100",
-             "--draws", "60000", "--chains", "2", "--threads", "1", "-q", "--checkpoint", "0.1", "--out")
+             "--draws", "150000", "--chains", "2", "--threads", "1", "-q", "--checkpoint", "0.1", "--out")
     site.ok(*words, "whole.run")
     good = (site.folder / "rows.npy").read_bytes()
+    changed = other(site.folder, "rows.npy").read_bytes()
     process = site.start(*words, "fit.run")
     while not (site.folder / "fit.run").exists():
         time.sleep(0.01)
     time.sleep(0.3)
     with open(site.folder / "rows.npy", "r+b") as f:
-        f.write(other(site.folder, "rows.npy").read_bytes())
+        f.write(changed)
     _, err = process.communicate(timeout=60)
     assert process.returncode == IO, err
     assert site("sample", "--resume", "fit.run").returncode == 6  # they are still the others

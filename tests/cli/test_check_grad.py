@@ -18,7 +18,6 @@ USAGE, DATA, NUMERIC = 2, 3, 4
 def site(shared):
     write(shared.folder / "good.csv", lines(*quarters(400)))
     x, _ = quarters(400)
-    write(shared.folder / "huge.csv", ["a,y", *(f"{i}e200,{i % 7}e200" for i in range(1, 30))])
     write(shared.folder / "numbers.csv", lines(x, np.round(x[:, 0] * 1.3 - 0.4, 3)))
     return shared
 
@@ -75,7 +74,7 @@ def test_the_table(site):
 
 
 def test_a_density_that_overflows_is_named(site):
-    done = site("check-grad", "linear", "--data", "huge.csv", "--sigma", "1")
+    done = site("check-grad", "linear", "--data", "numbers.csv", "--sigma", "1e-200")
     assert done.returncode == NUMERIC
     assert "not finite" in done.stderr and "point" in done.stderr and "row" in done.stderr
     assert "not finite" in done.stdout

@@ -45,7 +45,8 @@ def save(sgfs, name, rows, cols, dtype=np.float64):
     np.save(sgfs.folder / name, np.column_stack([x, x[:, 0] + rng.standard_normal(rows) > 0]).astype(dtype))
 
 
-SHORT = ("--warmup", 20, "--draws", 40, "--threads", 1, "--ess", 0)
+# with states saved on the way, as a run of minutes has them
+SHORT = ("--warmup", 20, "--draws", 40, "--threads", 1, "--ess", 0, "--checkpoint", 0.01, "--prior-precision", 1)
 
 
 @pytest.mark.parametrize("sampler", ["sgfs-f", "sgfs-d", "sgld", "sghmc", "nuts", "exact-rows", "exact-pairs", "exact-hmc", "sgfs-cv", "laplace"])

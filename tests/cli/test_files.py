@@ -276,7 +276,7 @@ ON = ("optimize", "logistic", "--data")
     (DATA, "part-2.svm: is sparse, and part-1.csv is not", (*ON, "part-1.csv", "part-2.svm")),
     (DATA, "part-2.npy: its targets are numbers", (*ON, "part-1.text", "part-2.npy")),
     (DATA, 'turned.csv: its column "x1" is the target', (*ON, "part-1.csv", "turned.csv")),
-    (USAGE, "is the data; give --out another", ("sample", "logistic", "--data", "part-*.csv",
+    (USAGE, "is the data; give the output another name", ("sample", "logistic", "--data", "part-*.csv",
                                                 "--out", "part-2.csv", "--overwrite")),
     (USAGE, "--labels is for files of kind idx", (*ON, "part-1.csv", "part-2.csv", "--labels",
                                                   "whole.csv")),
@@ -291,7 +291,7 @@ def test_no_rows_on_standard_input(sgfs):
     done = shell(sgfs, "true | $SGFS optimize logistic --data -")
     assert done.returncode == DATA and "standard input: is empty" in done.stderr
     done = shell(sgfs, "$SGFS optimize logistic --data - <&-")
-    assert done.returncode == IO and "standard input: cannot read it" in done.stderr
+    assert done.returncode == IO and "standard input: is not a regular file" in done.stderr
     main, terminal = pty.openpty()
     refused(sgfs, USAGE, "standard input: is a terminal", *ON, "-", stdin=terminal)
     os.close(terminal)

@@ -84,7 +84,7 @@ def test_sparse_rows(site, words):
 def test_kinds_that_take_dense_rows_only(site):
     """A model without sparse scores gets the rows with their zeros. What is left is the rounding of the
     columns' means and spreads, with which chains start."""
-    words = ["--hidden", "2", "--sampler", "sgfs-f"]
+    words = ["--hidden", "2", "--sampler", "sgfs-f", "--prior-precision", "1"]
     dense = site.sample("mlp", "plain.txt", "--dense", *words)
     np.testing.assert_allclose(site.sample("mlp", "plain.txt", *words), dense, rtol=0, atol=1e-9)
 

@@ -18,7 +18,7 @@ def table(sgfs, name, column, values):
 
 ODD = {
     "id": ([f"u{i:04d}" for i in range(ROWS)], "60 different words in 60 rows", "looks like an identifier", "--drop"),
-    "nearly": ([f"name {i // 2 if i < 40 else i}" for i in range(ROWS)], "40 different words in 60 rows", "identifier"),
+    "nearly": ([f"name {i // 2 if i < 24 else i}" for i in range(ROWS)], "48 different words in 60 rows", "identifier"),
     "day": ([f"2024-{1 + i // 28:02d}-{1 + i % 28:02d}" for i in range(ROWS)], "looks like a date", "2024-01-01"),
     "seen": ([f"{1 + i % 12}/{1 + i % 28}/24 08:15" for i in range(ROWS)], "looks like a date"),
     "paid": ([f"${1000 + 37 * i:,}" for i in range(ROWS)], "number with signs in it", '"$1,000"', "--drop"),

@@ -213,7 +213,7 @@ static sgfs_status refuse_odd_words(const sgfsi_transform *s, sgfs_err *err) {
         const sgfsi_dictionary *d = &w->dictionary[j];
         if (d->count <= FEW) continue;
         const char *like = sgfsi_words_look_like(d->count, d->word);
-        bool many = s->head->rows > 0 && 10 * d->count > 9 * s->head->rows; /* 0: not known yet */
+        bool many = s->head->rows > 0 && 5 * d->count >= 4 * s->head->rows; /* 0: not known yet */
         if (like == NULL && many)
             return sgfsi_fail(err, SGFS_EDATA,
                               "column \"%.60s\" has %lld different words in %lld rows (\"%.40s\", "
