@@ -41,8 +41,7 @@ static const sgfs_option run_options[] = {
     {"run.start", "start", SGFS_TEXT, "", 1, 0, NULL,
      "all chains start here: sgfs optimize's JSON, a run's last draw, or D numbers"},
     {"run.climb", "climb", SGFS_INTEGER, "auto", 0, 1e6, NULL,
-     "steps uphill of each chain before its warm-up (auto: networks 100, unless a sampler is "
-     "named)"},
+     "steps uphill of each chain before its warm-up (auto: 100 for networks, else 0)"},
     {"run.threads", "threads", SGFS_INTEGER, "auto", 1, 4096, NULL,
      "threads (auto: OMP_NUM_THREADS, else the cores this process may use)"},
     {"run.max_time", "max-time", SGFS_NUMBER, "auto", 0, 1e9, NULL,
