@@ -118,7 +118,7 @@ def compare(out, own, mlp, regression):
         out.wrong = f"worse by {gap.mean():.3f}, {gap.mean() / out.error:.1f} standard errors"
 
 
-def judge(program, entry, model="mlp", units="raw", words=(), seconds=SECONDS):
+def judge(program, entry, model="mlp", units="raw", words=(), seconds=SECONDS, split=19):
     """Run one set, and say how it came out."""
     from reference import csv_of
 
@@ -127,7 +127,7 @@ def judge(program, entry, model="mlp", units="raw", words=(), seconds=SECONDS):
     if isinstance(frame, str):
         out.skipped = frame
         return out
-    learn, test = split_of(len(frame))
+    learn, test = split_of(len(frame), split)
     out.rows = len(learn)
     mlp, regression = others(entry, frame, learn, test)
     if units == "standard":
@@ -172,6 +172,7 @@ def main():
     parser.add_argument("--program", default=os.environ.get("SGFS", "build/sgfs"))
     parser.add_argument("--model", default="mlp", choices=("mlp", "drbm"))
     parser.add_argument("--units", default="raw,standard", help="raw, standard or both")
+    parser.add_argument("--split", type=int, default=19, help="seed of the rows that are held out")
     parser.add_argument("--words", default="", help="more words for the program, in one text")
     args = parser.parse_args()
     program = str(pathlib.Path(args.program).resolve())
@@ -180,7 +181,7 @@ def main():
     for entry in SETS:
         for units in args.units.split(","):
             if not args.names or entry.name in args.names:
-                outcomes.append(judge(program, entry, args.model, units, args.words.split()))
+                outcomes.append(judge(program, entry, args.model, units, args.words.split(), split=args.split))
                 print(line(outcomes[-1], units), flush=True)
     wrong = sum(bool(out.wrong) for out in outcomes)
     print(f"\n{len(outcomes) - wrong} of {len(outcomes)} are no worse or say so, {wrong} are wrong.")
