@@ -232,9 +232,12 @@ static void leave(SGFSI_HERE) {
  * limited (ulimit -v) though the buffers are hardly used. */
 static sgfs_status make_room(SGFSI_HERE, int64_t threads, sgfs_err *err) {
     const double buffer = 129.0 * (1 << 20); /* 32 MB to 128 MB, by version and machine */
+    const double arena = 64.0 * (1 << 20);   /* what malloc sets aside for a thread */
     pthread_mutex_lock(&outside.lock);
     bool fits = threads <= outside.roomy;
-    double bytes = buffer * (double)(threads - outside.roomy);
+    /* Its own threads, begun when it was loaded, may not have theirs yet. */
+    int64_t own = outside.roomy == 0 ? openblas_get_num_threads() - 1 : 0;
+    double bytes = (buffer + arena) * (double)(threads - outside.roomy) + buffer * (double)own;
     void *trial = fits ? MAP_FAILED
                        : mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
