@@ -3,7 +3,7 @@
 (independent draws a second), and trR beside them; MNIST 7 against 9, logistic regression. First the paper's four samplers
 with its settings, then the same picture with samplers that it did not have. The words are in fig2_words.py.
 
-The clock is that of --max-time: T seconds from the first iteration on, burn-in included. HMC's step size is found in
+The clock is that of --max-time: T seconds from the command on, reading and burn-in included. HMC's step size is found in
 runs of their own, which do not count. E1, E2 and trR are those of every iteration; tau is that of the long run, unless that was
 thinned by more than a tenth of it, then of the short one. Where a run is shorter than 50 tau, tau is linear theory's
 (LinearChain) or, without one, what was found, a lower bound: open marks."""

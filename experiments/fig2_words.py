@@ -81,7 +81,7 @@ def ratios(found, when):
 
 def claims(found):
     """The paper's claims, what came out, and the verdict. Two errors differ if they do so by more than MARGIN."""
-    if not all(best(found, f, "long") for f in (*PAPERS, "hmc fisher")):
+    if not all(best(found, f, when) for f in (*PAPERS, "hmc fisher") for when in TIMES):
         return [["all of them", "a sampler has no draw in time", "not judged: the runs are too short"]]
     top = fastest(found, "sgfs-f")
     return [small_errors(found), slow_sgld(found, top), *slow_hmc(found, top), short_times(found, top), long_times(found)]
