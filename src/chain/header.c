@@ -68,15 +68,19 @@ sgfsi_json *sgfsi_run_given(const sgfs_run *run) {
     return given;
 }
 
-/* Checksums of the files that options name, beside the data. An option may be no file's name. */
+/* Checksums of the files that options name, beside the data, and of a model's shared object, which
+ * is named by its path. An option may be no file's name. */
 static sgfs_status put_inputs(sgfsi_json *o, const sgfs_run *run, sgfs_err *err) {
     static const char *const keys[] = {
-        "data.labels",         "prior.file",     "run.start",          "run.validate",
-        "run.validate_labels", "sampler.b_file", "sampler.gauss_mean", "sampler.gauss_precision"};
+        "model",          "data.labels",        "prior.file",
+        "run.start",      "run.validate",       "run.validate_labels",
+        "sampler.b_file", "sampler.gauss_mean", "sampler.gauss_precision"};
     sgfsi_json *inputs = sgfsi_json_object_in(o, "inputs");
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         uint32_t crc;
-        const char *path = sgfsi_json_get_text(run->config, keys[i], "");
+        const char *path =
+            i == 0 ? run->model->kind->name : sgfsi_json_get_text(run->config, keys[i], "");
+        if (i == 0 && strchr(path, '/') == NULL) continue;
         if (path[0] == '\0' || access(path, F_OK) != 0) continue;
         sgfs_status status = sgfsi_file_crc(path, &crc, err);
         if (status != SGFS_OK) return status;
