@@ -171,10 +171,10 @@ static sgfs_status compare_data(const sgfs_data *d, const char *path, const sgfs
 /* Everything that the header says, but for times, machine and lengths. */
 static sgfs_status compare_headers(const sgfs_run *run, const char *path, const sgfsi_json *then,
                                    const sgfsi_json *now, sgfs_err *err) {
-    static const char *const keys[] = {"model",  "dim",        "params", "blocks",
-                                       "stats",  "sampler",    "fisher", "chains",
-                                       "warmup", "model_info", "inputs"};
+    static const char *const keys[] = {"model",   "dim",    "params", "blocks", "stats",
+                                       "sampler", "fisher", "chains", "warmup", "model_info"};
     char what[400];
+    const char *key;
     sgfs_status status = compare_data(run->model->data, path, sgfsi_json_get(then, "data"),
                                       sgfsi_json_get(now, "data"), err);
     if (status != SGFS_OK) return status;
@@ -183,6 +183,16 @@ static sgfs_status compare_headers(const sgfs_run *run, const char *path, const 
         snprintf(what, sizeof what, "its \"%s\" is another one", keys[i]);
         return fail_other(path, what, err);
     }
+    const sgfsi_json *inputs = sgfsi_json_get(now, "inputs"),
+                     *before = sgfsi_json_get(then, "inputs");
+    void *at = NULL;
+    for (const sgfsi_json *v; (v = sgfsi_json_next(inputs, &at, &key)) != NULL;) {
+        if (sgfsi_json_equal(v, sgfsi_json_get(before, key))) continue;
+        snprintf(what, sizeof what, "the file of \"%.200s\" has changed since", key);
+        return fail_other(path, what, err);
+    }
+    if (!sgfsi_json_equal(inputs, before))
+        return fail_other(path, "a file that an option names is missing", err);
     /* The same bits need the same BLAS; with another one the run goes on all the same. */
     const sgfsi_json *old = sgfsi_json_get(then, "machine"), *new = sgfsi_json_get(now, "machine");
     const char *core[2] = {sgfsi_json_get_text(old, "blas_core", ""),
