@@ -321,7 +321,9 @@ def sample(problem):
         density, data, size, draws = linear(design)
     else:
         density, data, size, draws = regression(model, design, design.y, int(problem["classes"]))
-    kernel = NUTS(density, dense_mass=size <= 200, target_accept_prob=0.8)
+    # rows that columns fit without an error say little of sigma, which may then be near 0
+    narrow = model == "linear" and len(design.y) < design.x.shape[1]
+    kernel = NUTS(density, dense_mass=size <= 200, target_accept_prob=0.98 if narrow else 0.8)
     mcmc = MCMC(kernel, num_warmup=length(problem)[0], num_samples=length(problem)[1], num_chains=CHAINS,
                 chain_method="vectorized", jit_model_args=True, progress_bar=False)
     start = np.random.default_rng(1).uniform(-2, 2, (CHAINS, size))
