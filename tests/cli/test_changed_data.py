@@ -62,7 +62,7 @@ def test_a_file_that_changes_under_a_run_ends_it(site, name, how):
 def test_a_run_whose_data_changed_goes_on_when_they_are_back(site):
     """What was drawn since the last look is not kept: no draw is of two posteriors."""
     words = ("sample", "logistic", "--data", "rows.npy", "--sampler", "sgfs-f", "--batch", "20", "--warmup", "100",
-             "--draws", "150000", "--chains", "2", "--threads", "1", "-q", "--checkpoint", "0.1", "--out")
+             "--draws", "1000000", "--thin", "50", "--chains", "2", "--threads", "1", "-q", "--checkpoint", "0.1", "--out")
     site.ok(*words, "whole.run")
     good = (site.folder / "rows.npy").read_bytes()
     changed = other(site.folder, "rows.npy").read_bytes()
