@@ -104,7 +104,7 @@ def test_without_an_intercept_groups_keep_their_means(site):
     assert "2.5 rms(y)" in done.stderr and "constant" not in done.stderr
     rms = np.hypot(y.mean(), y.std(ddof=1))
     info = header(site)["model_info"]
-    np.testing.assert_allclose(info["prior_sds"], [2.5 * rms] * 3 + [1], rtol=1e-9)
+    np.testing.assert_allclose(info["prior_sds"], [2.5 * rms] * 3 + [3], rtol=1e-9)
     draws = site.draws().reshape(-1, 4)
     for k in range(3):
         cell = y[GROUP == k]
