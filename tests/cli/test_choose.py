@@ -7,7 +7,9 @@ import struct
 import numpy as np
 import pytest
 
-from cli_program import Sgfs
+from cli_program import SANITIZED, Sgfs
+
+slow = pytest.mark.skipif(SANITIZED, reason="networks take minutes under a sanitizer")
 
 USAGE, NUMERIC, STOPPED = 2, 4, 75
 LONGEST = 16  # times the planned draws, at most
@@ -137,6 +139,7 @@ def test_exact_draws_can_be_asked_for(site, data):
     assert chosen(site, data, "--sampler", "exact") == chosen(site, data)
 
 
+@slow
 def test_a_network_on_a_small_table_is_drawn_exactly(site):
     for words in ((), ("--sampler", "exact")):
         sampler, why = chosen(site, "small.csv", "--hidden", "2", *words, model="mlp")
@@ -189,6 +192,7 @@ def test_a_larger_network_is_drawn_by_scoring(site):
     assert told["chosen"].startswith("Sampler sgfs-d, which is approximate: 400 exact effective draws would take ")
 
 
+@slow
 def test_a_network_fits_into_half_a_minute(site):
     """The trajectories are cut before the lengths are; what the user gives stays."""
     told = []

@@ -10,7 +10,9 @@ import sys
 import numpy as np
 import pytest
 
-from cli_program import PROGRAM, write
+from cli_program import PROGRAM, SANITIZED, write
+
+pytestmark = pytest.mark.skipif(SANITIZED, reason="a sanitizer takes memory of its own")
 
 WITHIN = 0.2
 # A process of its own, which is small: the largest memory of a child counts that of its parent at the fork.
