@@ -142,9 +142,9 @@ def test_exact_draws_can_be_asked_for(site, data):
 @slow
 def test_a_network_on_a_small_table_is_drawn_exactly(site):
     for words in ((), ("--sampler", "exact")):
-        sampler, why = chosen(site, "small.csv", "--hidden", "2", *words, model="mlp")
+        sampler, why = chosen(site, "apart.csv", "--hidden", "2", *words, model="mlp")
         assert sampler == "nuts" and "exact around the modes that its chains find" in why and "no bias" not in why
-    assert chosen(site, "small.csv", "--hidden", "2", "--sampler", "exact", model="mlp")[0] in ("nuts", "exact-hmc")
+    assert chosen(site, "apart.csv", "--hidden", "2", "--sampler", "exact", model="mlp")[0] in ("nuts", "exact-hmc")
 
 
 def test_few_rows_are_always_drawn_exactly(site):
@@ -180,8 +180,8 @@ def test_planned_draws_know_the_step(site):
 def test_without_an_anchor_regressions_and_small_networks_are_drawn_exactly(site):
     sampler, why = chosen(site, "small.csv", "--prior", "laplace")
     assert sampler == "exact-pairs" and why.endswith("no bias).")
-    sampler, why = chosen(site, "small.csv", "--hidden", "2", model="mlp")
-    assert sampler == "nuts" and why.startswith("Sampler nuts (all 2,000 rows; exact around the modes"), why
+    sampler, why = chosen(site, "apart.csv", "--hidden", "2", model="mlp")
+    assert sampler == "nuts" and why.startswith("Sampler nuts (all 400 rows; exact around the modes"), why
 
 
 def test_a_larger_network_is_drawn_by_scoring(site):
