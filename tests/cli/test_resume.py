@@ -15,7 +15,7 @@ from resumed import CASES, STATE, Killer, assert_same, blocks, contents, make_da
 
 USAGE, IO, RUNFILE, STOPPED = 2, 5, 6, 75
 LONG = ("sample", "logistic", "--data", "rows.csv", "--target", "y", "--sampler", "sgfs-f", "--batch", "30",
-        "--warmup", "300", "--draws", "40000", "--thin", "4", "--chains", "3", "-q")
+        "--warmup", "300", "--draws", "160000", "--thin", "16", "--chains", "3", "-q")
 
 
 @pytest.fixture(scope="module")
@@ -125,21 +125,21 @@ def test_nothing_left_to_do(site):
 
 
 def test_more_draws(site):
-    longer = tuple("60000" if w == "40000" else w for w in LONG)
+    longer = tuple("240000" if w == "160000" else w for w in LONG)
     site.ok(*longer, "--out", "longer.run", "--overwrite")
     for name in ("whole.run", "part.run"):
         path = fresh(site, name)
-        site.ok("sample", "--resume", "fit.run", "--draws", "60000", "-q")
+        site.ok("sample", "--resume", "fit.run", "--draws", "240000", "-q")
         assert_same(site.folder / "longer.run", path)
 
 
 def test_more_draws_killed_meanwhile(site, killer):
     path = fresh(site, "whole.run")
-    longer = tuple("60000" if w == "40000" else w for w in LONG)
+    longer = tuple("240000" if w == "160000" else w for w in LONG)
     site.ok(*longer, "--out", "longer.run", "--overwrite")
-    killer.killed("sample", "--resume", "fit.run", "--draws", "60000", "--checkpoint", "0", after=0.4)
+    killer.killed("sample", "--resume", "fit.run", "--draws", "240000", "--checkpoint", "0", after=0.4)
     known = blocks(path)[0]["draws"] == 60000  # else it was killed while it opened
-    site.ok("sample", "--resume", "fit.run", "-q", *(() if known else ("--draws", "60000")))
+    site.ok("sample", "--resume", "fit.run", "-q", *(() if known else ("--draws", "240000")))
     assert_same(site.folder / "longer.run", path)
 
 
