@@ -65,7 +65,7 @@ enum { LINEAR, ROWS, PAIRS, LOCKSTEP, TREES, CONTROL, SCORING, CANDIDATES };
 enum { FIRST_APPROXIMATE = CONTROL };
 
 static const double enough = 400;  /* effective draws */
-#define most_work (600 * 20e9 / 2) /* multiplications in ten minutes */
+#define MOST_WORK (600 * 20e9 / 2) /* multiplications in ten minutes */
 /* With fewer of the trial accepted the weights have a tail that 64 pairs do not show. */
 static const double least_accepted = 0.6;
 /* A chain that gets to where the density is e times the Gaussian's stays there for long. */
@@ -73,7 +73,7 @@ static const double most_excess = 1;
 static const double hmc_passes = 30, trees_passes = 300; /* for an effective draw */
 /* A network's run is fitted into so much work (10 s); its least, 200 iterations of four chains with
  * 31 steps each, may be two minutes. */
-static const double network_work = most_work / 60, network_least = 4 * 200 * 31;
+static const double network_work = MOST_WORK / 60, network_least = 4 * 200 * 31;
 static const double scoring_iterations = 8000; /* that make a full matrix, of all chains */
 
 typedef struct field {
@@ -97,7 +97,7 @@ static const char *scoring_name(const sgfs_model *m, const sgfs_config *cfg) {
     if (sgfsi_config_given(cfg, "fisher.kind")) return "sgfs";
     double D = (double)m->D, n = fmin(m->data->total / 4, fmax(2000, 2 * D));
     double work = scoring_iterations * D * D * (n / 2 + D / 6);
-    bool slow = m->kind->redundant && work > most_work / 5;
+    bool slow = m->kind->redundant && work > MOST_WORK / 5;
     return m->D <= SGFSI_MOST_DENSE && !slow ? "sgfs-f" : "sgfs-d";
 }
 
@@ -234,7 +234,7 @@ static sgfs_status weigh(field *f, sgfsi_forecast *ahead, sgfs_err *err) {
     /* of many rows few will do; a trial would see them all */
     bool few = f->cost[ROWS] < one && plan->anchor == NULL;
     if (few && m->kind->whole != NULL) return SGFS_OK; /* it asks none */
-    if (!few && (!f->usable[PAIRS] || enough * one > most_work)) return SGFS_OK;
+    if (!few && (!f->usable[PAIRS] || enough * one > MOST_WORK)) return SGFS_OK;
     sgfsi_hill *h = sgfsi_arena_alloc(&plan->found, 1, sizeof *h);
     if (h == NULL) return sgfsi_fail_memory(err, "the proposals");
     if (f->no_anchor == NULL) status = find_anchor(f, how, err);
@@ -249,7 +249,7 @@ static sgfs_status weigh(field *f, sgfsi_forecast *ahead, sgfs_err *err) {
     if (!few) plan->hill = h;
     if (h->accept >= least_accepted && !f->heavy) f->cost[PAIRS] = h->tau * one;
     /* its proposals are the same; still it is better than any approximation */
-    if (f->heavy && enough * f->cost[LOCKSTEP] <= most_work) f->cost[ROWS] = INFINITY;
+    if (f->heavy && enough * f->cost[LOCKSTEP] <= MOST_WORK) f->cost[ROWS] = INFINITY;
     return SGFS_OK;
 }
 
@@ -311,7 +311,7 @@ static void tell_exact(const field *f, int best, const sgfsi_forecast *ahead, sg
 
 /* "about 3 hours" */
 static void tell_time(double work, char *out, size_t room) {
-    double seconds = work / (most_work / 600);
+    double seconds = work / (MOST_WORK / 600);
     static const struct {
         double unit;
         const char *name;
@@ -340,14 +340,14 @@ static sgfs_status pick(field *f, int *chosen, sgfsi_choice *out, sgfs_err *err)
         out->no_mode = true;
         snprintf(out->why, sizeof out->why, "%.399s", err->text);
         f->cost[ROWS] = f->cost[PAIRS] = INFINITY;
-        if (f->usable[TREES]) f->cost[TREES] = fmin(f->cost[TREES], most_work / enough);
+        if (f->usable[TREES]) f->cost[TREES] = fmin(f->cost[TREES], MOST_WORK / enough);
         f->usable[LOCKSTEP] = f->usable[CONTROL] = false;
         f->cost[LOCKSTEP] = INFINITY;
     }
     for (int i = 0; i < FIRST_APPROXIMATE; i++)
         if (f->cost[i] < f->cost[best] || (f->usable[i] && !f->usable[best])) best = i;
     *chosen = best;
-    bool fits = enough * f->cost[best] <= most_work, any = f->usable[best];
+    bool fits = enough * f->cost[best] <= MOST_WORK, any = f->usable[best];
     int other = f->usable[CONTROL] ? CONTROL : f->usable[SCORING] ? SCORING : -1;
     if (any && (fits || other < 0)) {
         tell_exact(f, best, &ahead, out);
@@ -413,7 +413,7 @@ sgfs_status sgfsi_choose(sgfsi_plan *plan, const sgfs_model *model, sgfsi_choice
 
 sgfs_status sgfsi_choose_fallback(sgfsi_plan *plan, const sgfs_model *model,
                                   const sgfsi_setback *why, sgfsi_choice *choice, sgfs_err *err) {
-    bool trees = model->kind->one_mode && enough * trees_passes * 2 * pass_cost(model) <= most_work;
+    bool trees = model->kind->one_mode && enough * trees_passes * 2 * pass_cost(model) <= MOST_WORK;
     const char *name = trees ? "nuts" : scoring_name(model, plan->cfg);
     const sgfs_option *row;
     int64_t next = 0;

@@ -48,8 +48,7 @@ static bool predict_spread(const sgfs_run *run, double *sd, sgfs_err *why) {
 static sgfs_status hand_over(sgfs_run *run, sgfs_err *err) {
     sgfs_status status = sgfsi_run_flush(run, err);
     double *sd = calloc((size_t)run->model->D, sizeof *sd);
-    bool stopped = run->ended || (atomic_load_explicit(&run->stop, memory_order_relaxed) != 0 &&
-                                  run->model->ctx.comm->size == 1);
+    bool stopped = sgfsi_run_is_stopping(run);
     sgfs_err why = {SGFS_OK, ""};
     if (sd == NULL) sgfsi_fail_memory(&why, "the curvature");
     bool predicted = status == SGFS_OK && sd != NULL && !stopped && predict_spread(run, sd, &why);
@@ -67,7 +66,7 @@ static sgfs_status keep_state(sgfs_run *run, sgfs_err *unsettled, sgfs_err *err)
     size_t bytes;
     sgfs_err why = {SGFS_OK, ""};
     for (int64_t c = 0; c < run->plan.chains; c++)
-        if (run->chain[c].status != SGFS_OK) return SGFS_OK; /* an earlier one is the last */
+        if (run->chain[c].status != SGFS_OK) return SGFS_OK;     /* an earlier one is the last */
     bool rehearsed = sgfsi_config_flag(run->cfg, "run.dry_run"); /* its file has no name */
     if (!sgfs_run_done(run) || rehearsed) return sgfsi_run_save(run, err);
     void *state = sgfsi_state_save(run, &bytes, err);

@@ -33,14 +33,10 @@ typedef struct look {
     measured *of; /* D */
 } look;
 
-static bool stopping(const sgfs_run *run) {
-    return atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
-}
-
 static void measure(void *user, int64_t i, sgfsi_trace *t) {
     const look *l = user;
     l->of[i] = (measured){NAN, NAN};
-    if (stopping(l->run)) return; /* may take seconds, and would be of no use */
+    if (sgfsi_run_to_stop(l->run)) return; /* may take seconds, and would be of no use */
     double bulk = sgfsi_ess_bulk(t), tail = sgfsi_ess_tail(t);
     l->of[i] = (measured){fmin(bulk, tail), sgfsi_rhat(t)}; /* fmin passes over NaN */
 }
@@ -72,9 +68,9 @@ sgfs_status sgfsi_run_lengthen(sgfs_run *run, sgfs_err *err) {
     sgfs_status status = sgfsi_run_flush(run, err);
     const sgfsi_comm *comm = run->model->ctx.comm;
     measured worst = {NAN, NAN};
-    if (comm->rank == 0 && status == SGFS_OK && !stopping(run))
+    if (comm->rank == 0 && status == SGFS_OK && !sgfsi_run_to_stop(run))
         status = find_worst(run, &worst, err);
-    if (stopping(run)) worst = (measured){NAN, NAN};
+    if (sgfsi_run_to_stop(run)) worst = (measured){NAN, NAN};
     status = sgfsi_comm_agree(comm, status, err);
     if (status == SGFS_OK) status = comm->ops->broadcast(comm, sizeof worst, &worst, err);
     /* who asked for fewer effective draws asked for chains that agree less */

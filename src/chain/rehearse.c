@@ -71,7 +71,7 @@ sgfs_status sgfsi_run_rehearse(sgfs_run *run, sgfs_err *err) {
     int64_t stretch = 1;
     sgfs_status status = SGFS_OK;
     while (status == SGFS_OK && !sgfs_run_done(run) && run->seconds < enough &&
-           atomic_load_explicit(&run->stop, memory_order_relaxed) == 0) {
+           !sgfsi_run_to_stop(run)) {
         double before = run->seconds;
         status = sgfs_run_step(run, stretch, err);
         if (status == SGFS_OK)
@@ -79,8 +79,7 @@ sgfs_status sgfsi_run_rehearse(sgfs_run *run, sgfs_err *err) {
                                          enough - run->seconds, err);
     }
     if (status != SGFS_OK) return status;
-    if (atomic_load_explicit(&run->stop, memory_order_relaxed) != 0)
-        return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early.");
+    if (sgfsi_run_to_stop(run)) return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early.");
     double paged = with_pages(run, (double)p->chains * (double)(p->warmup + p->draws));
     double *sd = calloc((size_t)run->model->D, sizeof *sd);
     sgfs_err why = {SGFS_OK, ""};

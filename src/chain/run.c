@@ -158,10 +158,8 @@ static int64_t total_of(const sgfs_run *run) {
     return run->plan.warmup + run->plan.draws;
 }
 
-/* Here at once, or where several processes have to stop at the same iteration, when all know. */
-static bool is_stopping(const sgfs_run *run) {
-    bool wanted = atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
-    return run->ended || (wanted && run->model->ctx.comm->size == 1);
+bool sgfsi_run_is_stopping(const sgfs_run *run) {
+    return run->ended || (sgfsi_run_to_stop(run) && run->model->ctx.comm->size == 1);
 }
 
 /* Do all chains move in lock-step? */
@@ -186,7 +184,7 @@ static void move_chains(sgfs_run *run, sgfsi_chain *w, int64_t count, int64_t it
         w[c].validating = 0;
         fine = fine && w[c].status == SGFS_OK;
     }
-    while (w->t < end && fine && !is_stopping(run)) {
+    while (w->t < end && fine && !sgfsi_run_is_stopping(run)) {
         fine = sgfsi_chain_step(w, count, &run->out);
         if (!warmup || w->t < run->plan.warmup) continue;
         for (int64_t c = 0; c < count; c++) take_time(&w[c], true);
@@ -291,7 +289,7 @@ sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
         if (status == SGFS_OK) status = sgfsi_run_keep(run, err);
         report(run);
         if (run->seconds >= run->plan.max_time && comm->rank == 0) sgfs_run_stop(run);
-        bool wanted = atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
+        bool wanted = sgfsi_run_to_stop(run);
         if (status == SGFS_OK && wanted && !sgfs_run_done(run)) {
             bool none = run->chain[0].written + run->chain[0].waiting == 0;
             status = sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early at iteration %lld of %lld%s.",

@@ -34,6 +34,15 @@ struct sgfs_run {
     sgfs_err spoiled;             /* why what is left since the last state is not to be kept */
 };
 
+/* Somebody wants the run to stop. */
+static inline bool sgfsi_run_to_stop(const sgfs_run *run) {
+    return atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
+}
+
+/* And it does: at once, or where several processes have to stop at the same iteration, when all
+ * know. */
+bool sgfsi_run_is_stopping(const sgfs_run *run);
+
 /* As sgfs_run_open, but for --validate, with kinds of the caller's own (NULL: chosen). cfg is
  * copied. */
 sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const sgfsi_kinds *kinds,
