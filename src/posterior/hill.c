@@ -127,7 +127,7 @@ static sgfs_status probe_tails(sgfsi_hill *h, trial *t, sgfs_err *err) {
         h->passes++;
         if (at < 0) top = plus[0];
         for (int64_t k = at < 0; k < n && status == SGFS_OK; k++)
-            h->excess = fmax(h->excess, fmax(plus[k], minus[k]) + 0.5 * far * far - top);
+            h->excess = fmax(h->excess, sgfsi_hill_weight(plus[k], minus[k], far * far) - top);
     }
     return status;
 }
