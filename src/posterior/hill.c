@@ -268,13 +268,15 @@ sgfs_status sgfsi_hill_find(sgfsi_hill *h, const sgfs_model *m, int64_t threads,
                             sgfs_err *err) {
     sgfsi_anchor a;
     sgfsi_prior smooth = {.kind = sgfsi_priors[0], .df = INFINITY}; /* the Gaussian */
-    sgfs_model lent = *m;
+    sgfs_model smoothed;
+    const sgfs_model *climbed = m;
     if (!sgfsi_prior_is_smooth(m)) {
         smooth.precision = SGFSI_DOUBLES(arena, m->D);
         if (smooth.precision == NULL) return sgfsi_fail_memory(err, "the prior");
         for (int64_t j = 0; j < m->D; j++) smooth.precision[j] = 0.5 * m->prior->precision[j];
-        lent = sgfsi_prior_lend(m, &smooth);
+        smoothed = sgfsi_model_under(m, &smooth);
+        climbed = &smoothed;
     }
-    sgfs_status status = climb(&lent, threads, arena, &a, err);
+    sgfs_status status = climb(climbed, threads, arena, &a, err);
     return status == SGFS_OK ? sgfsi_hill_open(h, m, &a, threads, arena, err) : status;
 }
