@@ -182,6 +182,9 @@ static sgfs_status sample(cli_args *args, sgfs_err *err) {
         cli_short_model(args->word[0], word, sizeof word);
         if (path == NULL) path = cli_free_name(args, word, "run", made);
     }
+    char *command = resumed ? command_to_go_on(args, path) : NULL;
+    if (command != NULL) cli_on_lost_file(path, command); /* whatever happens while it is opened */
+    free(command);
     const char *limit = sgfs_config_get(args->cfg, "run.max_time"); /* of all that follows */
     cli_limit_time(strcmp(limit, "auto") == 0 ? NAN : strtod(limit, NULL));
     const double begun = now();
