@@ -23,7 +23,7 @@ help:
 	@echo "make demo       simulate 200,000 rows with a known truth, sample them, compare"
 	@echo "make test       every test; make test-asan: all but the statistical ones under ASan and UBSan"
 	@echo "make fuzz       every reader under libFuzzer, FUZZ_SECONDS=60 each (FUZZ=csv: one of them)"
-	@echo "make test-long  the longer tier: ten million rows in a packed file, and the whole zoo"
+	@echo "make test-long  the longer tier: ten million rows in a packed file, the whole zoo, more statistical tests"
 	@echo "make test-faults  every allocation and system call of every command fails once (FAULTS='--sites': minutes)"
 	@echo "make networks   networks on real data sets, beside scikit-learn's (NETWORKS='iris --model drbm')"
 	@echo "make zoo        real data sets, beside NumPyro's posteriors and times (ZOO='iris --sampler nuts')"
@@ -80,7 +80,7 @@ test-faults: $(VENV)/ready
 	@$(VENV)/bin/python tests/faults/faults.py --program $(BUILD)/sgfs --library $(BUILD)/tests/faults.so \
 	    --model $(CURDIR)/$(BUILD)/examples/student_t.so $(FAULTS)
 
-# Minutes of sampling from ten million rows (about 2 GB of disk), and the zoo.
+# Minutes of sampling from ten million rows (about 2 GB of disk), the zoo, repetitions of statistical tests.
 test-long:
 	@$(MAKE) --no-print-directory test CTEST_TIER="-L ^long"
 

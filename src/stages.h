@@ -282,6 +282,22 @@ typedef struct sgfs_problem {
 struct sgfsi_plan;   /* sampler/sampler.h: how the run will be made */
 struct sgfsi_fields; /* base/fields.h: a list of state */
 
+/* Statistics that mean the same of every sampler that has them, by the names that ArviZ gives them:
+ * diagnostics, exports and audits find them in a run by these. */
+#define SGFSI_STAT_LP         "lp"
+#define SGFSI_STAT_STEP_SIZE  "step_size"
+#define SGFSI_STAT_ACCEPTANCE "acceptance_rate" /* of a trajectory */
+#define SGFSI_STAT_TREE_DEPTH "tree_depth"
+#define SGFSI_STAT_N_STEPS    "n_steps"
+#define SGFSI_STAT_DIVERGING  "diverging"
+#define SGFSI_STAT_ENERGY     "energy"
+/* Those of one family, which have a line of their own in a summary. */
+#define SGFSI_STAT_ACCEPT "accept" /* exact draws: was the move accepted? */
+#define SGFSI_STAT_ROWS   "rows"   /* that were asked */
+#define SGFSI_STAT_RHO    "rho"
+#define SGFSI_STAT_PHASE  "phase" /* SGFS: of annealing */
+#define SGFSI_STAT_NOISE  "noise" /* control variates: what the step follows */
+
 typedef struct sgfs_sampler_kind {
     const char *name, *help;
     const sgfs_option *options;
@@ -293,6 +309,10 @@ typedef struct sgfs_sampler_kind {
     /* The option that holds its step h, where its bias vanishes with h: an audit makes h smaller.
      * NULL: there is none. */
     const char *vanishing;
+    /* What `sgfs tune` varies where it is given no grid: the first of these options that has a
+     * value, "KEY=VALUES", or "KEY" for that value and half a decade up and down, twice; ended by
+     * NULL. NULL: nothing. */
+    const char *const *tuned;
     /* Needs the mode of all rows, or a factor of their curvature; chosen for the user, it is given up
      * where there is none. */
     bool anchored;
@@ -303,7 +323,7 @@ typedef struct sgfs_sampler_kind {
     /* Draws from a Gaussian by its curvature: rows are read while opening only, and the spread of
      * the draws needs no check against it. */
     bool from_curvature;
-    /* Statistics of each draw, in order, ended by NULL; the first is "lp". */
+    /* Statistics of each draw, in order, ended by NULL; the first is SGFSI_STAT_LP. */
     const char *const *stats;
     /* Rows of a minibatch where --batch is auto; NULL: as SGFS. W: rows, or the sum of their
      * weights. */

@@ -69,7 +69,7 @@ sgfs_run *sgfs_run_resume(const sgfs_model *model, const char *path, const sgfs_
     sgfs_status status = options != NULL ? sgfsi_resume_options(options, from.run->header, err)
                                          : sgfsi_fail_memory(err, "the options");
     if (status == SGFS_OK) run = sgfs_run_open(model, options, err);
-    status = run != NULL ? sgfsi_run_take_up(run, path, file, &from, err) : err->code;
+    status = run != NULL ? sgfsi_run_take_up(run, path, file, &from, err) : sgfsi_why(err);
     sgfs_config_free(options);
     sgfs_draws_free(from.run);
     free(from.state);

@@ -10,7 +10,7 @@
 /* What is wrong with it is wrong with the run file, whose options were checked once. */
 static sgfs_status load_run(sgfs_config *cfg, const char *path, sgfs_err *err) {
     sgfs_draws *run = sgfsi_runfile_head(path, err);
-    if (run == NULL) return err->code;
+    if (run == NULL) return sgfsi_why(err);
     sgfs_status status = SGFS_OK;
     if (!sgfsi_json_is_object(sgfsi_json_get(run->header, "config"))) {
         status = sgfsi_fail(err, SGFS_ERUNFILE,

@@ -110,10 +110,10 @@ sgfs_status sgfsi_config_take(sgfs_config *cfg, const sgfsi_json *all, const cha
 sgfs_status sgfsi_config_load_json(sgfs_config *cfg, const char *path, sgfs_err *err) {
     size_t length;
     char *text = sgfsi_file_read(path, MOST_BYTES, &length, err);
-    if (text == NULL) return err->code;
+    if (text == NULL) return sgfsi_why(err);
     sgfsi_json *all = sgfsi_json_parse(text, length, path, err);
     free(text);
-    if (all == NULL) return err->code;
+    if (all == NULL) return sgfsi_why(err);
     sgfs_status status = sgfsi_config_take(cfg, all, path, err);
     sgfsi_json_free(all);
     return status;

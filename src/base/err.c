@@ -62,6 +62,10 @@ sgfs_status sgfsi_fail_handle(sgfs_err *err, const char *call) {
                       "%s: the handle is NULL; the call that was to make it has failed.", call);
 }
 
+sgfs_status sgfsi_why(const sgfs_err *err) {
+    return err != NULL && err->code != SGFS_OK ? err->code : SGFS_ENOMEM;
+}
+
 sgfs_status sgfsi_fail_finite(sgfs_err *err, const char *what, ...) {
     char cell[sizeof err->text];
     va_list arguments;

@@ -129,7 +129,7 @@ static sgfs_status read_table(table *t, const char *path, int64_t D, sgfs_err *e
     }
     if (limit < least_limit) limit = least_limit;
     char *bytes = sgfsi_file_read(path, limit, &count, err);
-    if (bytes == NULL) return err != NULL ? err->code : SGFS_EIO;
+    if (bytes == NULL) return sgfsi_why(err);
     bool npy = count >= 6 && memcmp(bytes, "\x93NUMPY", 6) == 0;
     sgfs_status status = npy ? read_npy(t, bytes, count, err) : read_text(t, bytes, count, err);
     free(bytes);

@@ -68,7 +68,7 @@ static const double enough = 400;  /* effective draws */
 #define MOST_WORK (600 * 20e9 / 2) /* multiplications in ten minutes */
 /* With fewer of the trial accepted the weights have a tail that 64 pairs do not show. */
 static const double least_accepted = 0.6;
-/* A chain that gets to where the density is e times the Gaussian's stays there for long. */
+/* A chain that gets to where a pair weighs e times what it should stays there for long. */
 static const double most_excess = 1;
 static const double hmc_passes = 30, trees_passes = 300; /* for an effective draw */
 /* A network's run is fitted into so much work (10 s); its least, 200 iterations of four chains with

@@ -87,7 +87,7 @@ static sgfs_status set_up(sgfs_run *run, sgfs_err *err) {
     sgfsi_json *header = sgfsi_run_header(run, err);
     run->out.memory = header != NULL ? sgfsi_draws_new(header, err) : NULL;
     if (run->describe == NULL) return sgfsi_fail_memory(err, "the run");
-    return run->out.memory != NULL ? SGFS_OK : err->code;
+    return run->out.memory != NULL ? SGFS_OK : sgfsi_why(err);
 }
 
 sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const sgfsi_kinds *kinds,
@@ -135,7 +135,7 @@ sgfs_status sgfs_run_attach(sgfs_run *run, const char *path, sgfs_err *err) {
         run->path = run->filed ? strdup(path) : NULL;
     }
     bool failed = run->model->ctx.comm->rank == 0 && !run->filed;
-    return sgfsi_comm_agree(run->model->ctx.comm, failed ? err->code : SGFS_OK, err);
+    return sgfsi_comm_agree(run->model->ctx.comm, failed ? sgfsi_why(err) : SGFS_OK, err);
 }
 
 void sgfs_run_free(sgfs_run *run) {

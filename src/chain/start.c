@@ -70,7 +70,7 @@ static sgfs_status read_point(const sgfsi_naming *j, double *user) {
     if (order == NULL) return sgfsi_fail_memory(j->err, "the starting point");
     sgfsi_json *object = NULL;
     sgfs_draws *run = json ? NULL : sgfs_draws_open(j->path, j->err);
-    if (!json && run == NULL) return j->err->code;
+    if (!json && run == NULL) return sgfsi_why(j->err);
     sgfs_status status = json ? sgfsi_naming_file(j, &object) : take_run(j, run, order, user);
     if (json && status == SGFS_OK) status = take_json(j, object, order, user);
     sgfsi_json_free(object);
@@ -124,7 +124,7 @@ sgfs_status sgfsi_start_climb(const sgfs_model *m, int64_t steps, int64_t thread
     bool many = m->data->N > CLIMB_ROWS && m->data->weight == NULL;
     sgfs_data *some =
         many ? sgfsi_data_view_fair(m->data, CLIMB_ROWS, SGFSI_SAME_SCALE, err) : NULL;
-    if (many && some == NULL) return err->code;
+    if (many && some == NULL) return sgfsi_why(err);
     const sgfs_model part = sgfsi_model_on(m, many ? some : m->data);
     sgfs_status status = sgfsi_full_open(&full, many ? &part : m, threads, false, &arena, err);
     if (status == SGFS_OK) status = sgfsi_ascent_open(&a, &full, theta, false, &arena, err);

@@ -291,7 +291,8 @@ static void judge_run(list *out) {
     if (s->chains < 2)
         warn(out, "There is only one chain: R-hat compares its two halves and cannot see whether "
                   "another start would end elsewhere. Run at least two chains, better four.");
-    bool lowers = sgfsi_draws_stat(out->draws, "noise") >= 0; /* its step follows the noise */
+    bool lowers =
+        sgfsi_draws_stat(out->draws, SGFSI_STAT_NOISE) >= 0; /* its step follows the noise */
     if (s->interventions > 0.0 && lowers) {
         warn(out,
              "The step was lowered (or a ridge added) %.0f times, because the gradient's noise had "

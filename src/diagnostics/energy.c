@@ -2,10 +2,9 @@
  * energy.c: divergences, tree depths, acceptance and energy of samplers that follow trajectories;
  * acceptance and rows asked of sampler exact.
  *
- * Read from the statistics kept with each draw ("diverging", "tree_depth", "acceptance_rate",
- * "step_size", "n_steps", "energy"), each where the run has it, over the same rectangle of draws
- * that is exported. A run without "energy" and without "acceptance_rate" has no trajectories, and
- * nothing is said of it: SGFS too has a step size, but another one.
+ * Read from the statistics kept with each draw, each where the run has it, over the same rectangle
+ * of draws that is exported. A run without energies and without the acceptance of trajectories has
+ * none, and nothing is said of it: SGFS too has a step size, but another one.
  *
  * E-BFMI (Betancourt 2016, "Diagnosing suboptimal cotangent disintegrations"), for each chain:
  *     sum_t (E_t - E_{t-1})^2 / sum_t (E_t - mean E)^2
@@ -58,18 +57,18 @@ double sgfsi_count_equal(const sgfs_draws *d, const sgfsi_used *used, const char
 sgfs_status sgfsi_trajectories_of(const sgfs_draws *d, const sgfsi_used *used, sgfsi_arena *arena,
                                   sgfs_trajectories *out, sgfs_err *err) {
     *out = (sgfs_trajectories){.known = false};
-    int64_t energy = sgfsi_draws_stat(d, "energy");
-    if (energy < 0 && sgfsi_draws_stat(d, "acceptance_rate") < 0) return SGFS_OK;
+    int64_t energy = sgfsi_draws_stat(d, SGFSI_STAT_ENERGY);
+    if (energy < 0 && sgfsi_draws_stat(d, SGFSI_STAT_ACCEPTANCE) < 0) return SGFS_OK;
     /* Counts, and means over all draws used; E-BFMI only where energies were kept. */
     double count = (double)used->chains * (double)used->draws;
     out->known = true;
     out->thin = d->thin > 0 ? d->thin : 1;
     out->max_depth = sgfsi_draws_option(d, "sampler.max_depth", DEFAULT_DEPTH);
-    out->divergent = sum_of(d, used, "diverging", 0.5);
-    out->at_max_depth = sum_of(d, used, "tree_depth", out->max_depth);
-    out->acceptance_rate = sum_of(d, used, "acceptance_rate", NAN) / count;
-    out->step_size = sum_of(d, used, "step_size", NAN) / count;
-    out->n_steps = sum_of(d, used, "n_steps", NAN) / count;
+    out->divergent = sum_of(d, used, SGFSI_STAT_DIVERGING, 0.5);
+    out->at_max_depth = sum_of(d, used, SGFSI_STAT_TREE_DEPTH, out->max_depth);
+    out->acceptance_rate = sum_of(d, used, SGFSI_STAT_ACCEPTANCE, NAN) / count;
+    out->step_size = sum_of(d, used, SGFSI_STAT_STEP_SIZE, NAN) / count;
+    out->n_steps = sum_of(d, used, SGFSI_STAT_N_STEPS, NAN) / count;
     if (energy < 0) return SGFS_OK;
     out->bfmi = SGFSI_DOUBLES(arena, used->chains);
     if (out->bfmi == NULL) return sgfsi_fail_memory(err, "the energies");
@@ -82,10 +81,11 @@ sgfs_status sgfsi_trajectories_of(const sgfs_draws *d, const sgfsi_used *used, s
 
 sgfs_exact_stats sgfsi_exact_stats_of(const sgfs_draws *d, const sgfsi_used *used) {
     double count = (double)used->chains * (double)used->draws;
-    bool known = sgfsi_draws_stat(d, "accept") >= 0 && sgfsi_draws_stat(d, "rows") >= 0;
+    bool known =
+        sgfsi_draws_stat(d, SGFSI_STAT_ACCEPT) >= 0 && sgfsi_draws_stat(d, SGFSI_STAT_ROWS) >= 0;
     if (!known || !(count > 0)) return (sgfs_exact_stats){.known = false};
     return (sgfs_exact_stats){.known = true,
-                              .acceptance = sum_of(d, used, "accept", NAN) / count,
-                              .rows = sum_of(d, used, "rows", NAN) / count,
-                              .rho = sum_of(d, used, "rho", NAN) / count};
+                              .acceptance = sum_of(d, used, SGFSI_STAT_ACCEPT, NAN) / count,
+                              .rows = sum_of(d, used, SGFSI_STAT_ROWS, NAN) / count,
+                              .rho = sum_of(d, used, SGFSI_STAT_RHO, NAN) / count};
 }

@@ -237,8 +237,8 @@ static sgfs_status fill(const sgfs_draws *d, int64_t threads, summary *s, sgfs_e
     if (status != SGFS_OK) return status;
     /* which ways its sampler took */
     out->fallbacks = sgfsi_json_get_int(sgfsi_json_get(d->header, "sampler_info"), "fallbacks", 0);
-    out->gaussian_draws = sgfsi_count_equal(d, &used, "phase", 2);
-    out->langevin_draws = sgfsi_count_equal(d, &used, "phase", 3);
+    out->gaussian_draws = sgfsi_count_equal(d, &used, SGFSI_STAT_PHASE, 2);
+    out->langevin_draws = sgfsi_count_equal(d, &used, SGFSI_STAT_PHASE, 3);
     status = sgfsi_trust(d, &used, out, &s->arena, err);
     return status == SGFS_OK ? sgfsi_advise(d, &used, out, &s->arena, err) : status;
 }

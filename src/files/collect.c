@@ -305,7 +305,8 @@ static sgfs_status collect_rows(sgfsi_flow *flow, const char *path, growing *g,
         /* Going by what has come so far; a tenth more than there is, and not by little text. */
         if (fraction > 0 && bytes > MOST_UNLOOKED && bytes / fraction > 1.1 * sgfsi_memory())
             return fail_too_large(flow, path, (double)g->rows / fraction, bytes / fraction, err);
-        if (sgfsi_check_bytes(path, bytes, most, err) != SGFS_OK) return err->code;
+        status = sgfsi_check_bytes(path, bytes, most, err);
+        if (status != SGFS_OK) return status;
     }
     if (sparse) g->start[g->rows] = g->entries;
     return SGFS_OK;
@@ -369,7 +370,7 @@ static sgfs_status collect(int64_t files, const char *const *path,
     whole.whole = true;
     for (int64_t i = 0; i < files && mapped; i++) {
         const sgfs_reader_kind *reader = sgfsi_table_reader(path[i], err);
-        if (reader == NULL) return err->code;
+        if (reader == NULL) return sgfsi_why(err);
         mapped = reader->map != NULL;
     }
     sgfs_status status = mapped ? map_all(files, path, &whole, table, &done, err) : SGFS_OK;

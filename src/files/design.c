@@ -100,10 +100,11 @@ static void warn_of_leverage(const sgfs_data *d, const sgfsi_log *log) {
     const sgfsi_column *worst = NULL;
     double most = fmax(far, sqrt(share * (double)(d->N - 1)));
     int64_t count = 0;
-    for (int64_t j = 0; d->table.type != SGFSI_CSR && j < d->features; j++) {
+    for (int64_t j = 0; j < d->features; j++) {
         const sgfsi_column *c = &d->feature[j];
         double away = c->sd > 0 ? fmax(c->max - c->mean, c->mean - c->min) / c->sd : 0;
-        if (c->binary || !(away > far && away * away > share * (double)(d->N - 1))) continue;
+        if (c->binary || !c->full || !(away > far && away * away > share * (double)(d->N - 1)))
+            continue;
         count++;
         if (away <= most) continue;
         most = away;
@@ -136,17 +137,40 @@ static sgfs_status shorten(sgfs_data *d, const sgfsi_transformed *done, const do
     return SGFS_OK;
 }
 
+/* What was a column of the table, which is sparse now. */
+static sgfs_status take_beside(sgfs_data *d, double *from, const char *called, const double **array,
+                               const char **name, sgfs_err *err) {
+    if (from == NULL) return SGFS_OK;
+    double *own = SGFSI_DOUBLES(&d->arena, d->table.rows);
+    *name = sgfsi_arena_text(&d->arena, called);
+    if (own != NULL) memcpy(own, from, (size_t)d->table.rows * sizeof *own);
+    free(from);
+    *array = own;
+    return own != NULL && *name != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the rows");
+}
+
 /* The recipe that the options ask for, done. Its sentences get the file's name in front. */
 static sgfs_status transform(sgfs_data *d, sgfsi_recipe **r, const double **weights,
                              const double **exposure, const sgfs_config *cfg, sgfs_err *err) {
     sgfs_err own = {SGFS_OK, ""};
     bool own_y = d->table.y != NULL, single = sgfsi_read_options_of(d->cfg).single;
     const sgfsi_beside beside = {d->y, *weights, *exposure};
-    sgfsi_transformed done = {NULL, d->N, false};
+    sgfsi_transformed done = {.rows = d->N};
     sgfs_status status = sgfsi_recipe_new(r, cfg, &d->table, false, &own);
     if (status == SGFS_OK && !sgfsi_recipe_is_empty(*r))
         status = sgfsi_recipe_table(*r, &d->table, &beside, single, &done, &own);
     if (status == SGFS_OK) d->N = done.rows;
+    if (status == SGFS_OK && !own_y && d->table.y != NULL) {
+        d->y = d->table.y;
+        d->has_target = true;
+        d->target.name = d->table.target_name;
+    }
+    sgfs_status taken =
+        take_beside(d, done.weights, done.weights_name, weights, &d->weight_name, &own);
+    if (taken == SGFS_OK)
+        taken =
+            take_beside(d, done.exposure, done.exposure_name, exposure, &d->exposure_name, &own);
+    if (status == SGFS_OK) status = taken;
     if (status == SGFS_OK && done.copied) {
         if (!own_y) status = shorten(d, &done, &d->y, &own);
         if (status == SGFS_OK) status = shorten(d, &done, weights, &own);

@@ -69,7 +69,7 @@ static sgfs_status find_groups(sgfsi_newdata *d, sgfs_err *err) {
         bool several = d->files.count > 1 && d->wanted.recipe != NULL;
         const sgfs_reader_kind *reader = several ? sgfsi_table_reader(path, err) : NULL;
         int64_t done = 0;
-        if (several && reader == NULL) return err->code;
+        if (several && reader == NULL) return sgfsi_why(err);
         if (reader == &sgfs_reader_packed) {
             sgfsi_table table;
             sgfs_status status = reader->map(path, &all, &table, err);

@@ -30,7 +30,7 @@ sgfs_status sgfsi_sources_open(sgfsi_sources *s, int64_t count, const char *cons
     for (int64_t i = 0; status == SGFS_OK && i < count; i++) {
         s->label[i] = "";
         s->reader[i] = sgfsi_table_reader(path[i], err);
-        if (s->reader[i] == NULL) status = err->code;
+        if (s->reader[i] == NULL) status = sgfsi_why(err);
         s->idx = s->idx || s->reader[i] == &sgfs_reader_idx;
         s->libsvm = s->libsvm || s->reader[i] == &sgfs_reader_libsvm;
     }

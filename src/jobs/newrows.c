@@ -86,7 +86,7 @@ static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const 
                           "The run does not say what its data were: it was made by an older sgfs, "
                           "or is damaged. Sample once more to predict with it.");
     r->data = sgfsi_data_recall(origin->data, origin->kind->to_user == NULL, origin->cfg, err);
-    if (r->data == NULL) return err->code;
+    if (r->data == NULL) return sgfsi_why(err);
     sgfs_status status = fill_wanted(r, origin, cfg, err);
     if (status == SGFS_OK) status = sgfsi_newdata_open(&r->rows, path, &r->wanted, &options, err);
     if (status == SGFS_OK && r->wanted.part != NULL)
@@ -103,7 +103,7 @@ static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const 
     if (status != SGFS_OK) return status;
     r->model =
         sgfsi_model_within(origin->ctx, origin->kind, r->data, origin->cfg, origin->info, err);
-    return r->model != NULL ? sgfsi_predictor_check(r->model, err) : err->code;
+    return r->model != NULL ? sgfsi_predictor_check(r->model, err) : sgfsi_why(err);
 }
 
 sgfs_status sgfsi_newrows_open(sgfsi_newrows *r, const sgfsi_origin *origin, const char *path,

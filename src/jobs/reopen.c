@@ -256,7 +256,7 @@ sgfs_status sgfsi_reopen_open(sgfsi_reopened *a, const sgfs_draws *run, const ch
                             name);
     if (status == SGFS_OK) a->model = sgfs_model_open(name, a->data, cfg, err);
     if (status == SGFS_OK)
-        status = a->model != NULL ? sgfsi_reopen_check(run, a->model, err) : err->code;
+        status = a->model != NULL ? sgfsi_reopen_check(run, a->model, err) : sgfsi_why(err);
     sgfs_config_free(cfg);
     if (status != SGFS_OK) sgfsi_reopen_close(a);
     return status;

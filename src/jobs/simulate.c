@@ -475,7 +475,7 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
         sgfs_data *data = sgfs_data_open(o->out, cfg, err);
         sgfs_model *m =
             data != NULL ? sgfsi_model_within(&s.m->ctx, s.kind, data, cfg, NULL, err) : NULL;
-        status = m != NULL ? find_truth(&s, m, o->truth, err) : err->code;
+        status = m != NULL ? find_truth(&s, m, o->truth, err) : sgfsi_why(err);
         sgfs_model_free(m);
         sgfs_data_free(data);
     }

@@ -39,7 +39,7 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     if (s->reference == NULL)
         job->result = s->summary = sgfsi_summary_new(s->draws, job->threads, err);
     else job->result = s->compare = sgfsi_compare_new(s->draws, s->reference, job->threads, err);
-    return job->result != NULL ? SGFS_OK : err->code;
+    return job->result != NULL ? SGFS_OK : sgfsi_why(err);
 }
 
 static sgfsi_json *to_json(const sgfs_job *job) {

@@ -85,6 +85,21 @@ static void caution(sgfs_model *m, const drbm *s) {
     sgfsi_glm_judge_prior(m, 1.0, 0.0);
 }
 
+static void name_parameters(sgfs_model *m, const drbm *s) {
+    const sgfs_data *data = m->data;
+    int64_t first = s->p - data->features;
+    for (int64_t j = 0; j < s->H; j++) {
+        if (data->intercept) name(m, j * s->p, "c", j + 1, NULL);
+        for (int64_t i = 0; i < data->features; i++) {
+            name(m, j * s->p + first + i, "W", j + 1, data->feature[i].name);
+        }
+        for (int64_t k = 0; k < s->K; k++) {
+            name(m, s->U + j * s->K + k, "U", j + 1, m->labels.name[k]);
+        }
+    }
+    for (int64_t k = 0; s->d > 0 && k < s->K; k++) name(m, s->d + k, "d", 0, m->labels.name[k]);
+}
+
 static sgfs_status open_drbm(sgfs_model *m, sgfs_err *err) {
     drbm *s = sgfsi_arena_alloc(&m->arena, 1, sizeof *s);
     if (s == NULL) return sgfsi_fail_memory(err, "the model");
@@ -115,7 +130,6 @@ static sgfs_status open_drbm(sgfs_model *m, sgfs_err *err) {
     if (data->intercept) d = sgfsi_model_add_block(m, "d", 1, s->K, SGFS_SCORE_DENSE);
     if (d == NULL) return sgfsi_fail_memory(err, "the model");
     s->d = d->offset; /* that of W, the first block, is 0 */
-    int64_t first = s->p - data->features;
     status = sgfsi_model_room_for_names(m, err);
     m->default_sd = SGFSI_DOUBLES(&m->arena, m->D);
     m->layer = sgfsi_arena_alloc(&m->arena, m->D, sizeof *m->layer);
@@ -128,16 +142,7 @@ static sgfs_status open_drbm(sgfs_model *m, sgfs_err *err) {
         m->layer[i] = c || d_k ? 0 : i < s->U ? 1 : 2;
         m->default_sd[i] = c ? SGFSI_PRIOR_SUMS : d_k ? SGFSI_PRIOR_COLUMNS : weight;
     }
-    for (int64_t j = 0; j < s->H; j++) {
-        if (data->intercept) name(m, j * s->p, "c", j + 1, NULL);
-        for (int64_t i = 0; i < data->features; i++) {
-            name(m, j * s->p + first + i, "W", j + 1, data->feature[i].name);
-        }
-        for (int64_t k = 0; k < s->K; k++) {
-            name(m, s->U + j * s->K + k, "U", j + 1, m->labels.name[k]);
-        }
-    }
-    for (int64_t k = 0; s->d > 0 && k < s->K; k++) name(m, s->d + k, "d", 0, m->labels.name[k]);
+    name_parameters(m, s);
     m->scratch_per_row = s->H;
     m->curvature_scratch_per_row = sgfsi_outcomes_scratch(m);
     m->outcomes = s->K;

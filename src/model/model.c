@@ -4,6 +4,7 @@
  */
 #include "model/model.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,10 +122,24 @@ sgfs_model *sgfsi_model_create(const sgfs_model_kind *kind, const sgfs_data *dat
     return sgfsi_model_within(NULL, kind, data, cfg, saved, err);
 }
 
+/* This is the only place where models are copied. */
+static sgfs_model view_of(const sgfs_model *m) {
+    sgfs_model view = *m;
+    view.view = true;
+    return view;
+}
+
 sgfs_model sgfsi_model_on(const sgfs_model *m, const sgfs_data *data) {
-    sgfs_model other = *m;
+    sgfs_model other = view_of(m);
     other.data = data;
     other.gatherer.kept = NULL; /* these may have another scale */
+    return other;
+}
+
+sgfs_model sgfsi_model_under(const sgfs_model *m, sgfsi_prior *prior) {
+    sgfs_model other = view_of(m);
+    other.prior = prior;
+    other.precision = prior->precision;
     return other;
 }
 
@@ -132,7 +147,7 @@ const sgfs_model *sgfsi_model_near(const sgfs_model *m, sgfsi_arena *arena) {
     if (m->ctx.near == m->ctx.device) return m;
     sgfs_model *other = sgfsi_arena_alloc(arena, 1, sizeof *other);
     if (other == NULL) return NULL;
-    *other = *m;
+    *other = view_of(m);
     other->ctx.device = m->ctx.near;
     other->gatherer = (sgfsi_gatherer){.device = m->ctx.near};
     return other;
@@ -153,6 +168,7 @@ const char *sgfs_model_param(const sgfs_model *model, int64_t index) {
 
 void sgfs_model_free(sgfs_model *model) {
     if (model == NULL) return;
+    assert(!model->view);
     sgfsi_json_free(model->saved);
     sgfsi_json_free(model->warnings);
     sgfs_config_free(model->own_cfg);

@@ -45,6 +45,7 @@ struct sgfs_model {
     const sgfsi_json *restored; /* `saved` of the model that this one is on other rows; or NULL */
     sgfsi_json *saved; /* what the kind wants remembered in the run file (label map, ...) */
     void *state;       /* the kind's own, from the arena */
+    bool view;         /* all of this is borrowed from another model */
 };
 
 extern const sgfs_model_kind sgfs_model_linear, sgfs_model_logistic, sgfs_model_softmax,
@@ -62,15 +63,19 @@ sgfs_model *sgfsi_model_within(const sgfsi_context *opened, const sgfs_model_kin
                                const sgfs_data *data, const sgfs_config *cfg,
                                const sgfsi_json *saved, sgfs_err *err);
 
-/* The same model looking at other rows of its own data: parameters, prior and scale are those of m,
- * from which it borrows everything. Not freed. */
-sgfs_model sgfsi_model_on(const sgfs_model *m, const sgfs_data *data);
+/* ---- views: a model that borrows everything from m but what is named, and is not freed -------- */
 
-/* The same model with its rows in the host's memory, for sums that are there: m, where they are
- * anyway, else from the arena. NULL when memory is out. */
+/* On other rows of the data of m: parameters, prior and scale are those of m. */
+sgfs_model sgfsi_model_on(const sgfs_model *m, const sgfs_data *data);
+/* With another prior. */
+sgfs_model sgfsi_model_under(const sgfs_model *m, struct sgfsi_prior *prior);
+/* With its rows in the host's memory, for sums that are there: m, where they are anyway, else from
+ * the arena. NULL when memory is out. */
 const sgfs_model *sgfsi_model_near(const sgfs_model *m, sgfsi_arena *arena);
 
-/* For the kinds, while opening: declare the next block; NULL when memory is out. */
+/* ---- for the kinds --------------------------------------------------------------------------- */
+
+/* While opening: declare the next block; NULL when memory is out. */
 sgfs_block *sgfsi_model_add_block(sgfs_model *m, const char *name, int64_t rows, int64_t cols,
                                   sgfs_score_form form);
 /* After the last block: room for D names. */

@@ -51,7 +51,7 @@ bool sgfsi_prior_is_fitted(const sgfs_model *m) {
 sgfs_status sgfsi_prior_fit_columns(sgfs_model *m, sgfs_err *err) {
     if (!sgfsi_prior_is_fitted(m) || m->restored != NULL || m->data->scale != NULL) return SGFS_OK;
     m->own_data = sgfsi_data_view(m->data, NULL, 0, SGFSI_SAME_SCALE, err);
-    if (m->own_data == NULL) return err->code;
+    if (m->own_data == NULL) return sgfsi_why(err);
     m->data = m->own_data;
     m->own_data->scaled_for_prior = true;
     m->own_data->scales_binary = false;
@@ -237,13 +237,6 @@ sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {
     }
     if (m->restored == NULL) tell(m);
     return SGFS_OK;
-}
-
-sgfs_model sgfsi_prior_lend(const sgfs_model *m, sgfsi_prior *prior) {
-    sgfs_model lent = *m;
-    lent.prior = prior;
-    lent.precision = prior->precision;
-    return lent;
 }
 
 /* ---- at theta -------------------------------------------------------------------------------- */

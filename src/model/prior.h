@@ -87,8 +87,6 @@ bool sgfsi_prior_is_fitted(const sgfs_model *m);
 /* Before a model is opened: if it is to have that prior, m->data becomes a view with columns that
  * are centred and scaled, unless they are already, or the model is one opened again. */
 sgfs_status sgfsi_prior_fit_columns(sgfs_model *m, sgfs_err *err);
-/* The same model with another prior. It borrows everything, and is not freed. */
-sgfs_model sgfsi_prior_lend(const sgfs_model *m, sgfsi_prior *prior);
 /* Do the options give no parameter any prior? */
 bool sgfsi_prior_is_flat(const sgfs_config *cfg);
 /* *lp (may be NULL) += log density, without its constant; G (may be NULL) += gradient. */

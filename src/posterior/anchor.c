@@ -170,7 +170,7 @@ static sgfs_status search_without_prior(sgfsi_anchor *a, const sgfs_model *m, sg
         double info = a->info[j * m->D + j];
         weak.precision[j] = info > 0 ? fmin(m->precision[j], 1e-4 * info) : m->precision[j];
     }
-    const sgfs_model lent = sgfsi_prior_lend(m, &weak);
+    const sgfs_model lent = sgfsi_model_under(m, &weak);
     plan.start = a->theta;
     return search(a, &lent, &plan, own, mode, found, err);
 }

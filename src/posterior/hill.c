@@ -127,7 +127,7 @@ static sgfs_status probe_tails(sgfsi_hill *h, trial *t, sgfs_err *err) {
         h->passes++;
         if (at < 0) top = plus[0];
         for (int64_t k = at < 0; k < n && status == SGFS_OK; k++)
-            h->excess = fmax(h->excess, fmax(plus[k], minus[k]) + 0.5 * far * far - top);
+            h->excess = fmax(h->excess, sgfsi_hill_weight(plus[k], minus[k], far * far) - top);
     }
     return status;
 }
@@ -211,13 +211,15 @@ sgfs_status sgfsi_hill_find(sgfsi_hill *h, const sgfs_model *m, int64_t threads,
                             sgfs_err *err) {
     sgfsi_anchor a;
     sgfsi_prior smooth = {.kind = sgfsi_priors[0], .df = INFINITY}; /* the Gaussian */
-    sgfs_model lent = *m;
+    sgfs_model smoothed;
+    const sgfs_model *climbed = m;
     if (!sgfsi_prior_is_smooth(m)) {
         smooth.precision = SGFSI_DOUBLES(arena, m->D);
         if (smooth.precision == NULL) return sgfsi_fail_memory(err, "the prior");
         for (int64_t j = 0; j < m->D; j++) smooth.precision[j] = 0.5 * m->prior->precision[j];
-        lent = sgfsi_prior_lend(m, &smooth);
+        smoothed = sgfsi_model_under(m, &smooth);
+        climbed = &smoothed;
     }
-    sgfs_status status = climb(&lent, threads, arena, &a, err);
+    sgfs_status status = climb(climbed, threads, arena, &a, err);
     return status == SGFS_OK ? sgfsi_hill_open(h, m, &a, threads, arena, err) : status;
 }

@@ -31,8 +31,8 @@ typedef struct sgfsi_hill {
     double *spread;     /* D x D, lower: L^-1 */
     double *L;          /* D x D, lower */
     double shift;       /* |L'(c - m)|: in posterior standard deviations */
-    double excess;      /* the largest log ratio of the density to the Gaussian's, 3 sd out along a
-                     * parameter: what heavy tails, which few pairs reach, would make large */
+    double excess;      /* the largest log weight of a pair 3 sd out along a parameter, that of the
+                     * centre being 0: what heavy tails, which few pairs reach, would make large */
     double accept, tau; /* of pairs, by the trial; tau: iterations for an effective draw */
     int64_t passes;
     double seconds;

@@ -134,7 +134,7 @@ sgfs_status sgfsi_eval_gradient(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
     sgfs_err own;
     if (err == NULL) err = &own;
     const sgfs_batch *b = sgfsi_batcher_next(&e->batcher, t, purpose, err);
-    if (b == NULL) return err->code;
+    if (b == NULL) return sgfsi_why(err);
     e->rows_touched += b->n;
     sgfs_status status = score_batch(e, b, theta, lp != NULL, err);
     if (status != SGFS_OK) return status;

@@ -25,7 +25,11 @@
 
 #include "base/rng.h"
 
-enum { PART = 512 }; /* rows handed to the model at a time: bounds its workspace */
+enum {
+    PART = 512, /* rows handed to the model at a time: bounds its workspace */
+    WIDE = 32,  /* columns from which on it is worth to look for zeros */
+    ONE_IN = 4  /* numbers that are not 0, at most, for rows to be sparse */
+};
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -71,6 +75,14 @@ sgfs_status sgfsi_predictor_open(sgfsi_predictor *p, const sgfs_model *m, int64_
         p->scratch == NULL) {
         return sgfsi_fail_memory(err, "predictions");
     }
+    if (kind->sparse && m->data->p >= WIDE) {
+        int64_t entries = most * m->data->p / ONE_IN;
+        p->start = sgfsi_arena_alloc(arena, most + 1, sizeof *p->start);
+        p->col = sgfsi_arena_alloc(arena, entries, sizeof *p->col);
+        p->value = SGFSI_DOUBLES(arena, entries);
+        if (p->start == NULL || p->col == NULL || p->value == NULL)
+            return sgfsi_fail_memory(err, "predictions");
+    }
     double **place[] = {&p->loglik, &p->gap,     &p->top,    &p->sum,
                         &p->normal, &p->uniform, &p->drawing};
     for (size_t k = 0; k < sizeof place / sizeof place[0]; k++)
@@ -78,8 +90,30 @@ sgfs_status sgfsi_predictor_open(sgfsi_predictor *p, const sgfs_model *m, int64_
     return SGFS_OK;
 }
 
+/* The rows without their zeros, where that leaves few enough numbers: every draw looks at them. */
+static void leave_zeros_out(sgfsi_predictor *p) {
+    const sgfs_batch *b = &p->batch;
+    int64_t to = 0, most = b->n * b->p / ONE_IN;
+    if (p->start == NULL || b->x == NULL) return;
+    for (int64_t i = 0; i < b->n; i++) {
+        p->start[i] = to;
+        for (int64_t j = 0; j < b->p; j++) {
+            double x = b->x[i * b->p + j];
+            if (x == 0) continue;
+            if (to == most) return;
+            p->col[to] = (int32_t)j;
+            p->value[to++] = x;
+        }
+    }
+    p->start[b->n] = to;
+    p->csr = (sgfs_csr){p->start, p->col, p->value};
+    p->batch.sparse = &p->csr;
+    p->batch.x = NULL;
+}
+
 void sgfsi_predictor_begin(sgfsi_predictor *p, const sgfs_batch *rows, int64_t first) {
     p->batch = *rows;
+    leave_zeros_out(p);
     p->first = first;
     p->known = rows->y != NULL;
     p->draws = 0;

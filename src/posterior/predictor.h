@@ -46,6 +46,11 @@ typedef struct sgfsi_predictor {
     int64_t stride;
     double *normal, *uniform, *drawing; /* most each: predictive draws */
     double *scratch;
+    /* Rows of mostly zeros are taken sparse: room for a quarter of their numbers, or NULL. */
+    int64_t *start;
+    int32_t *col;
+    double *value;
+    sgfs_csr csr;
 } sgfsi_predictor;
 
 /* Are the model's own parameters what draws hold? SGFS_EUSAGE when not. */

@@ -212,6 +212,7 @@ static void each_entry(const sgfs_data *d, sgfsi_column_stats *t, bool squares) 
 static void add_sparse(const sgfs_data *d, sgfsi_column_stats *t, const sgfsi_column_stats *all) {
     each_entry(d, t, false);
     for (int64_t j = 0; j < d->features; j++) {
+        d->feature[j].full = t[j].rows == all->rows;
         double zeros = t[j].rows < all->rows ? all->count - t[j].count : 0;
         if (t[j].rows < all->rows) widen(&t[j], 0);
         t[j].mean /= all->count;
@@ -262,7 +263,10 @@ sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err
         sgfsi_column *c = d->feature;
         for (int64_t r = 0; r < d->spans; r++) {
             const sgfsi_column_stats *stats = &d->table.stats[d->span[r].first];
-            for (int64_t j = 0; j < d->span[r].count; j++) fill_column(&stats[j], c++);
+            for (int64_t j = 0; j < d->span[r].count; j++, c++) {
+                fill_column(&stats[j], c);
+                c->full = true;
+            }
         }
         fill_column(&d->table.stats[d->target_col], &d->target);
         return check_spreads(d, err);
@@ -284,6 +288,7 @@ sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err
         d->p = p;
     }
     if (status == SGFS_OK) {
+        for (int64_t j = 0; j < d->features; j++) d->feature[j].full = true;
         if (sparse) add_sparse(d, t, &t[d->features]);
         for (int64_t j = 0; j < d->features; j++) fill_column(&t[j], &d->feature[j]);
         fill_column(&t[d->features], &d->target);

@@ -56,7 +56,7 @@ sgfs_status sgfsi_data_standardize(sgfs_data *d, const double *shift, const doub
         const sgfsi_column *c = &d->feature[j];
         bool as_is = c->sd == 0 || (c->binary && !d->scales_binary);
         double mean = shift != NULL ? shift[j] : c->mean;
-        d->shift[j] = d->intercept && d->table.type != SGFSI_CSR ? mean : 0;
+        d->shift[j] = d->intercept && c->full ? mean : 0;
         d->scale[j] = scale != NULL ? scale[j] : as_is ? 1 : 1 / c->sd;
     }
     return SGFS_OK;

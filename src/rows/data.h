@@ -22,6 +22,7 @@ typedef struct sgfsi_column {
      * the rows of positive weight: without weights the usual divisor N - 1. */
     double mean, sd, min, max;
     bool binary; /* a column of zeros and ones */
+    bool full;   /* every row has its number: centring fills up nothing */
 } sgfsi_column;
 
 struct sgfs_data {

@@ -3,7 +3,7 @@
  *
  * Sparse rows stay sparse for models that take them: the entries are copied with their columns
  * moved up by one behind the intercept (an entry 1 in column 0) and scaled by --standardize, which
- * does not centre sparse columns: centring would fill them.
+ * centres a column only where every row has an entry: it would fill others.
  *
  * Room is made once. Rows of a minibatch may repeat, so that all of them could be the longest one;
  * rows that come once have no more entries than the table.
@@ -86,7 +86,8 @@ static void copy_sparse(sgfsi_rows *r, const place *p, int64_t n) {
         for (int64_t k = from->start[row]; k < from->start[row + 1]; k++, to++) {
             int32_t col = from->col[k];
             r->col[to] = col + shift;
-            r->value[to] = d->scale != NULL ? from->value[k] * d->scale[col] : from->value[k];
+            r->value[to] = from->value[k];
+            if (d->scale != NULL) r->value[to] = (from->value[k] - d->shift[col]) * d->scale[col];
         }
     }
     r->start[n] = to;

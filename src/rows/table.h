@@ -88,6 +88,7 @@ typedef struct sgfsi_table {
     bool owned_csr;
     double *y; /* rows: a target that is no column, called target_name; malloc'ed; or NULL */
     char *target_name;            /* malloc'ed; set with y */
+    bool text_y;                  /* y holds numbers of levels */
     sgfsi_dictionary *dictionary; /* cols: of --categorical; malloc'ed; NULL: numbers only */
     sgfsi_column_stats *stats;    /* cols; malloc'ed; NULL: nobody has looked yet */
     int64_t values; /* distinct values of the target, where the file tells them; else 0 */

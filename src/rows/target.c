@@ -7,7 +7,7 @@
 #include "rows/rows.h"
 
 bool sgfsi_data_target_is_text(const sgfs_data *d) {
-    return d->target_col >= 0 && d->target_col == d->table.text_col;
+    return d->target_col >= 0 ? d->target_col == d->table.text_col : d->table.text_y;
 }
 
 const char *sgfsi_data_target_word(const sgfs_data *d, double number) {

@@ -100,7 +100,7 @@ static double tau(const sgfsi_plan *plan) {
     return 1;
 }
 
-static const char *const stats[] = {"lp", NULL};
+static const char *const stats[] = {SGFSI_STAT_LP, NULL};
 static const sgfs_option options[] = {SGFSI_OPTIONS_END};
 
 const sgfs_sampler_kind sgfs_sampler_exact_linear = {

@@ -238,7 +238,8 @@ static void fields(const sgfs_sampler *s, sgfsi_fields *list) {
     SGFSI_FIELD_ONE(list, e, made);
 }
 
-static const char *const stats[] = {[LP] = "lp", [ACCEPT] = "accept", [STATS] = NULL};
+static const char *const stats[] = {
+    [LP] = SGFSI_STAT_LP, [ACCEPT] = SGFSI_STAT_ACCEPT, [STATS] = NULL};
 
 static const sgfs_option options[] = {SGFSI_ANCHOR_ROWS, SGFSI_OPTIONS_END};
 

@@ -281,8 +281,11 @@ static void fields(const sgfs_sampler *s, sgfsi_fields *list) {
                 LADDER * (int64_t)(sizeof(rung) / sizeof(double)));
 }
 
-static const char *const stats[] = {
-    [LP] = "lp", [ACCEPT] = "accept", [ROWS] = "rows", [RHO] = "rho", [STATS] = NULL};
+static const char *const stats[] = {[LP] = SGFSI_STAT_LP,
+                                    [ACCEPT] = SGFSI_STAT_ACCEPT,
+                                    [ROWS] = SGFSI_STAT_ROWS,
+                                    [RHO] = SGFSI_STAT_RHO,
+                                    [STATS] = NULL};
 
 /* clang-format off */
 static const sgfs_option options[] = {

@@ -251,7 +251,9 @@ static const char *caution(const sgfsi_plan *plan, const char *fisher) {
                  "at for the draws.";
 }
 
-static const char *const stats[] = {"lp", "step_size", NULL};
+static const char *const stats[] = {SGFSI_STAT_LP, SGFSI_STAT_STEP_SIZE, NULL};
+
+static const char *const tuned[] = {"sampler.epsilon", NULL};
 
 const sgfs_sampler_kind sgfs_sampler_gauss = {
     .name = "gauss",
@@ -262,6 +264,7 @@ const sgfs_sampler_kind sgfs_sampler_gauss = {
     .full_data = true,
     .from_curvature = true,
     .stats = stats,
+    .tuned = tuned,
     .plan = plan_gauss,
     .advise = advise,
     .open = open_gauss,

@@ -91,10 +91,15 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     return sgfsi_hamiltonian_end(h, now, acceptance, err);
 }
 
-static const char *const stats[] = {
-    [LP] = "lp",         [ACCEPTANCE] = "acceptance_rate", [STEP_SIZE] = "step_size",
-    [STEPS] = "n_steps", [DIVERGING] = "diverging",        [ENERGY] = "energy",
-    [STATS] = NULL};
+static const char *const stats[] = {[LP] = SGFSI_STAT_LP,
+                                    [ACCEPTANCE] = SGFSI_STAT_ACCEPTANCE,
+                                    [STEP_SIZE] = SGFSI_STAT_STEP_SIZE,
+                                    [STEPS] = SGFSI_STAT_N_STEPS,
+                                    [DIVERGING] = SGFSI_STAT_DIVERGING,
+                                    [ENERGY] = SGFSI_STAT_ENERGY,
+                                    [STATS] = NULL};
+
+static const char *const tuned[] = {"sampler.epsilon", NULL};
 
 const sgfs_sampler_kind sgfs_sampler_hmc = {
     .name = "hmc",
@@ -103,6 +108,7 @@ const sgfs_sampler_kind sgfs_sampler_hmc = {
     .settings = setting_list,
     .settings_size = sizeof(settings),
     .stats = stats,
+    .tuned = tuned,
     SGFSI_HAMILTONIAN_HOOKS,
     .open = open_hmc,
     .step = step,

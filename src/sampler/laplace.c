@@ -107,7 +107,7 @@ static const char *caution(const sgfsi_plan *plan, const char *fisher) {
            "sgfs-f at a large --alpha.";
 }
 
-static const char *const stats[] = {"lp", NULL};
+static const char *const stats[] = {SGFSI_STAT_LP, NULL};
 
 const sgfs_sampler_kind sgfs_sampler_laplace = {
     .name = "laplace",

@@ -238,14 +238,16 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     return sgfsi_hamiltonian_end(h, now, stats[ACCEPTANCE], err);
 }
 
-static const char *const stats[] = {[LP] = "lp",
-                                    [ACCEPTANCE] = "acceptance_rate",
-                                    [STEP_SIZE] = "step_size",
-                                    [DEPTH] = "tree_depth",
-                                    [STEPS] = "n_steps",
-                                    [DIVERGING] = "diverging",
-                                    [ENERGY] = "energy",
+static const char *const stats[] = {[LP] = SGFSI_STAT_LP,
+                                    [ACCEPTANCE] = SGFSI_STAT_ACCEPTANCE,
+                                    [STEP_SIZE] = SGFSI_STAT_STEP_SIZE,
+                                    [DEPTH] = SGFSI_STAT_TREE_DEPTH,
+                                    [STEPS] = SGFSI_STAT_N_STEPS,
+                                    [DIVERGING] = SGFSI_STAT_DIVERGING,
+                                    [ENERGY] = SGFSI_STAT_ENERGY,
                                     [STATS] = NULL};
+
+static const char *const tuned[] = {"sampler.epsilon", NULL};
 
 const sgfs_sampler_kind sgfs_sampler_nuts = {
     .name = "nuts",
@@ -254,6 +256,7 @@ const sgfs_sampler_kind sgfs_sampler_nuts = {
     .settings = setting_list,
     .settings_size = sizeof(settings),
     .stats = stats,
+    .tuned = tuned,
     SGFSI_HAMILTONIAN_HOOKS,
     .open = open_nuts,
     .step = step,

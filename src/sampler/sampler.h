@@ -149,7 +149,8 @@ static inline void sgfsi_plan_lengths(sgfsi_plan *plan, double warmup, double dr
  * SGFSI_OWN_STATS. */
 enum { SGFSI_LP, SGFSI_STEP_SIZE, SGFSI_GRAD_NORM, SGFSI_OWN_STATS };
 #define SGFSI_GRADIENT_STATS                                                                       \
-    [SGFSI_LP] = "lp", [SGFSI_STEP_SIZE] = "step_size", [SGFSI_GRAD_NORM] = "grad_norm"
+    [SGFSI_LP] = SGFSI_STAT_LP, [SGFSI_STEP_SIZE] = SGFSI_STAT_STEP_SIZE,                          \
+    [SGFSI_GRAD_NORM] = "grad_norm"
 
 /* ---- step sizes of the stochastic samplers (schedule.c) -------------------------------------- */
 
@@ -220,9 +221,10 @@ sgfs_status sgfsi_schedule_plan(sgfsi_schedule *s, sgfsi_plan *plan, const sgfs_
 bool sgfsi_schedule_is_fixed(const sgfsi_plan *plan);
 int sgfsi_schedule_advise(const sgfsi_plan *plan, const char *advice[2]);
 void sgfsi_schedule_describe(const sgfs_sampler *s, char *out, size_t room);
+extern const char *const sgfsi_schedule_tuned[];
 #define SGFSI_SCHEDULE_HOOKS                                                                       \
-    .fixed_length = sgfsi_schedule_is_fixed, .advise = sgfsi_schedule_advise,                      \
-    .describe = sgfsi_schedule_describe
+    .tuned = sgfsi_schedule_tuned, .fixed_length = sgfsi_schedule_is_fixed,                        \
+    .advise = sgfsi_schedule_advise, .describe = sgfsi_schedule_describe
 sgfsi_pace sgfsi_schedule_at(const sgfsi_schedule *s, const sgfs_iteration *now);
 
 /* A momentum keeps its temperature v'v/eta when eta changes: v *= sqrt(now/before). before: the
@@ -230,7 +232,7 @@ sgfsi_pace sgfsi_schedule_at(const sgfsi_schedule *s, const sgfs_iteration *now)
 void sgfsi_momentum_rescale(int64_t D, double *v, double *before, double now);
 
 /* How an iteration of these samplers begins: this step's pace, the gradient at theta, whether it is
- * exploring, and the statistics {"lp", "step_size", "grad_norm"}. */
+ * exploring, and SGFSI_GRADIENT_STATS. */
 sgfs_status sgfsi_schedule_gradient(sgfs_sampler *sampler, const sgfsi_schedule *s,
                                     const sgfs_iteration *now, const double *theta, double *G,
                                     double *stats, sgfsi_pace *pace, sgfs_err *err);

@@ -61,6 +61,8 @@ sgfs_status sgfsi_schedule_plan(sgfsi_schedule *s, sgfsi_plan *plan, const sgfs_
     return SGFS_OK;
 }
 
+const char *const sgfsi_schedule_tuned[] = {"sampler.epsilon", "sampler.step_a", NULL};
+
 bool sgfsi_schedule_is_fixed(const sgfsi_plan *plan) {
     return ((const sgfsi_schedule *)plan->settings)->cycles > 0;
 }

@@ -133,7 +133,9 @@ static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
 }
 
 static const char *const stats[] = {SGFSI_GRADIENT_STATS, [RIDGES] = "ridges", [ALPHA] = "alpha",
-                                    [PHASE] = "phase", [STATS] = NULL};
+                                    [PHASE] = SGFSI_STAT_PHASE, [STATS] = NULL};
+
+static const char *const tuned[] = {"sampler.epsilon", "sampler.alpha=0,1,2,4", NULL};
 
 const sgfs_sampler_kind sgfs_sampler_sgfs = {
     .name = "sgfs",
@@ -144,6 +146,7 @@ const sgfs_sampler_kind sgfs_sampler_sgfs = {
     .settings_size = sizeof(settings),
     .uses_fisher = true,
     .stats = stats,
+    .tuned = tuned,
     .plan = sgfsi_sgfs_plan,
     .fixed_length = sgfsi_sgfs_fixed_length,
     .advise = sgfsi_sgfs_advise,

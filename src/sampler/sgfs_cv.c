@@ -473,14 +473,18 @@ static void describe(const sgfs_sampler *s, char *out, size_t room) {
              less ? ", matrix " : "", less ? s->fisher->name : "");
 }
 
-static const char *const stats[] = {SGFSI_GRADIENT_STATS, [RIDGES] = "ridges", [NOISE] = "noise",
-                                    [ANCHORS] = "anchors", [STATS] = NULL};
+static const char *const stats[] = {
+    SGFSI_GRADIENT_STATS, [RIDGES] = "ridges", [NOISE] = SGFSI_STAT_NOISE, [ANCHORS] = "anchors",
+    [STATS] = NULL};
 
 static int advise(const sgfsi_plan *plan, const char *advice[2]) {
     (void)plan;
     advice[0] = "a smaller --step";
     return 1;
 }
+
+/* A share of a Newton step, 1 being the largest that is usual. */
+static const char *const tuned[] = {"sampler.step=0.1,0.3,1", NULL};
 
 const sgfs_sampler_kind sgfs_sampler_sgfs_cv = {
     .name = "sgfs-cv",
@@ -492,6 +496,7 @@ const sgfs_sampler_kind sgfs_sampler_sgfs_cv = {
     .vanishing = "sampler.step",
     .uses_fisher = true,
     .stats = stats,
+    .tuned = tuned,
     .batch = batch,
     .plan = plan_cv,
     .advise = advise,

@@ -71,7 +71,7 @@ static sgfs_status take_shape(sgfs_draws *d, sgfs_err *err) {
     if (status == SGFS_OK)
         status = copy_names(sgfsi_json_get(h, "stats"), S, d->stat,
                             "\"stats\" has an entry that is not a name", err);
-    if (status != SGFS_OK || S == 0 || strcmp(d->stat[0], "lp") == 0) return status;
+    if (status != SGFS_OK || S == 0 || strcmp(d->stat[0], SGFSI_STAT_LP) == 0) return status;
     return bad_header(err, "the first of \"stats\" is not \"lp\"");
 }
 

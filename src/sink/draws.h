@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "stages.h"
 
 /* Moments and costs of one chain over every iteration after warm-up, thinned away or not. */
 typedef struct sgfsi_chain_info {

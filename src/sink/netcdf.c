@@ -204,7 +204,8 @@ static void put_field(writer *w, int group, const int sample_dims[2], const fiel
 /* Statistic s counts something, and every number of it is one that an integer holds. */
 static bool is_count(const writer *w, int64_t s) {
     const char *name = w->d->stat[s];
-    if (strcmp(name, "tree_depth") != 0 && strcmp(name, "n_steps") != 0) return false;
+    if (strcmp(name, SGFSI_STAT_TREE_DEPTH) != 0 && strcmp(name, SGFSI_STAT_N_STEPS) != 0)
+        return false;
     for (int64_t k = 0; k < w->used->chains; k++) {
         const double *stats = w->d->chain[w->used->chain[k]].stats;
         for (int64_t t = 0; t < w->used->draws; t++) {
@@ -246,7 +247,8 @@ static void put_groups(writer *w) {
     group = put_group(w, "sample_stats", dims);
     for (int64_t s = 0; s < w->d->S && w->rc == NC_NOERR; s++) {
         const char *name = w->d->stat[s];
-        field f = {name, name, true, strcmp(name, "diverging") == 0, is_count(w, s), s, 1, 1};
+        field f = {name,           name, true, strcmp(name, SGFSI_STAT_DIVERGING) == 0,
+                   is_count(w, s), s,    1,    1};
         put_field(w, group, dims, &f);
     }
 }

@@ -205,13 +205,13 @@ static sgfs_status print_stancsv(const sgfs_draws *d, const sgfsi_used *used, FI
     writer w = {.d = d,
                 .c = &d->chain[used->chain[0]],
                 .draws = used->draws,
-                .lp = sgfsi_draws_stat(d, "lp"),
-                .accept = sgfsi_draws_stat(d, "acceptance_rate"),
-                .step = sgfsi_draws_stat(d, "step_size"),
-                .depth = sgfsi_draws_stat(d, "tree_depth"),
-                .leapfrogs = sgfsi_draws_stat(d, "n_steps"),
-                .diverging = sgfsi_draws_stat(d, "diverging"),
-                .energy = sgfsi_draws_stat(d, "energy")};
+                .lp = sgfsi_draws_stat(d, SGFSI_STAT_LP),
+                .accept = sgfsi_draws_stat(d, SGFSI_STAT_ACCEPTANCE),
+                .step = sgfsi_draws_stat(d, SGFSI_STAT_STEP_SIZE),
+                .depth = sgfsi_draws_stat(d, SGFSI_STAT_TREE_DEPTH),
+                .leapfrogs = sgfsi_draws_stat(d, SGFSI_STAT_N_STEPS),
+                .diverging = sgfsi_draws_stat(d, SGFSI_STAT_DIVERGING),
+                .energy = sgfsi_draws_stat(d, SGFSI_STAT_ENERGY)};
     /* The metric the run names, or diag_e where a dense one would be too large to write. */
     w.metric = sgfsi_json_get_text(d->header, "stan_metric", "dense_e");
     if (strcmp(w.metric, "diag_e") != 0 && strcmp(w.metric, "unit_e") != 0)

@@ -82,12 +82,13 @@ def test_numbers_and_columns_of_zeros_and_ones(site, words):
 
 
 def test_sparse_columns_are_not_centred(site):
-    """The intercept is the one at 0, and as wide as the years' mean times their coefficient's sd makes it."""
-    A = np.column_stack([np.ones(ROWS), YEAR / 2000, CITY])  # by 2000: Newton's matrix is a good one then
-    wide = 1 + (YEAR.mean() / YEAR.std(ddof=1)) ** 2 + CITY.mean() ** 2
-    t = logistic_mode(A, np.diag([1 / wide, YEAR.var(ddof=1) / 2000**2, 1]) / 2.5**2)
+    """The years, of which every row has one, are; the intercept is the one where the city is 0, and as wide as the city's
+    mean times its coefficient's sd makes it."""
+    scale, middle = YEAR.std(ddof=1), YEAR.mean()
+    A = np.column_stack([np.ones(ROWS), (YEAR - middle) / scale, CITY])
+    t = logistic_mode(A, np.diag([1 / (1 + CITY.mean() ** 2), 1, 1]) / 2.5**2)
     got = mode(site, "logistic", "rows.svm")
-    np.testing.assert_allclose(got["mean"], t / [1, 2000, 1], rtol=1e-5)
+    np.testing.assert_allclose(got["mean"], [t[0] - t[1] * middle / scale, t[1] / scale, t[2]], rtol=1e-5)
     dense = mode(site, "logistic", "both.csv")  # where the data decide the slope, so do they here
     assert abs(got["mean"][1] / dense["mean"][1] - 1) < 0.1
 

@@ -4,7 +4,8 @@ against 9, every sampler against a long HMC run. Tolerances are Monte Carlo erro
 and the numbers of an independent prototype are in docs/math.md, section 9.
 
 Needs the MNIST files: SGFS_DATA names the folder above mnist/, else ../shared/data beside the repository.
-`pytest -rP` shows what was measured; SGFS_STAT_SEED=2 and so on tries other seeds."""
+`pytest -rP` shows what was measured; SGFS_STAT_SEED=2 and so on tries other seeds. Cases in `longer` repeat, on these
+data, what other tests state; they run in the longer tier (SGFS_LONG)."""
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -27,6 +28,7 @@ pytestmark = [
     pytest.mark.skipif(not mnist79.there(), reason=mnist79.ABSENT),
 ]
 DRAWS = 100000
+longer = pytest.mark.skipif("SGFS_LONG" not in os.environ, reason="in the longer tier")
 SEED = os.environ.get("SGFS_STAT_SEED", "1")
 
 
@@ -149,11 +151,13 @@ def show(name, run, tau=float("nan"), limit=None):
 
 # name, batch, scheme, alpha, prior in the matrix, the prototype's tau, more options
 FULL = [
-    ("with", 500, "with", 0, True, None, ["--fisher-every", 1]),
     ("without", 500, "without", 0, True, 18.2, ["--fisher-every", 1]),
     ("alpha2", 500, "with", 2, True, 101, ["--fisher-every", 1]),
-    ("every10", 500, "with", 0, True, None, ["--fisher-every", 10]),
     ("paper", 500, "with", 0, False, 19.3, ["--preset", "paper"]),
+]
+MORE_FULL = [  # batches with replacement, a matrix that is seldom renewed, fewer rows than parameters: test_closed_form.c
+    ("with", 500, "with", 0, True, None, ["--fisher-every", 1]),
+    ("every10", 500, "with", 0, True, None, ["--fisher-every", 10]),
     ("batch30", 30, "with", 0, True, None, []),
 ]
 
@@ -168,7 +172,9 @@ def theory(truth, score_cov, batch, scheme, alpha, prior_in_matrix):
     return gamma, measures.LinearChain(truth.cov, P, S, P @ injected @ P.T, DRAWS)
 
 
-@pytest.mark.parametrize("name, batch, scheme, alpha, prior_in_matrix, prototype, more", FULL, ids=[f[0] for f in FULL])
+@pytest.mark.parametrize("name, batch, scheme, alpha, prior_in_matrix, prototype, more",
+                         [pytest.param(*f, id=f[0]) for f in FULL]
+                         + [pytest.param(*f, id=f[0], marks=longer) for f in MORE_FULL])
 def test_full_matrix(sample, truth, score_cov, name, batch, scheme, alpha, prior_in_matrix, prototype, more):
     run = sample("--sampler", "sgfs-f", "--batch-scheme", scheme, "--alpha", alpha, *more, batch=batch)
     program_is_right(run, truth.mean, truth.cov)
@@ -190,6 +196,7 @@ def test_full_matrix(sample, truth, score_cov, name, batch, scheme, alpha, prior
     assert run.summary["interventions"] == 0
 
 
+@longer  # test_closed_form.c has such columns in every run
 def test_columns_of_zeros(sample, truth):
     """Directions without data are independent prior draws at alpha 0; the rest does not notice."""
     run = sample("--sampler", "sgfs-f", "--alpha", 0, file="zeros.npy", zeros=3)
@@ -236,7 +243,7 @@ def test_laplace_is_off(laplace_E1):
     assert 0.005 < laplace_E1 < 0.015  # 0.0093 in the prototype
 
 
-@pytest.mark.parametrize("h", [1, 0.2])
+@pytest.mark.parametrize("h", [1, pytest.param(0.2, marks=longer)])  # every step: test_cv.c
 def test_control_variates(sample, truth, laplace_E1, h):
     """At h = 1 nearly independent draws whose means and variances are right: with the mean curvature in place of that
     at the mode, which made variances 0.8 % small, no bias is left to see at any step."""
@@ -262,7 +269,7 @@ def test_choice(data, tmp_path):
     assert all(min(p["ess_bulk"], p["ess_tail"]) >= 400 for p in told["params"])
 
 
-@pytest.mark.parametrize("way, draws", [("exact-rows", 20000), ("exact-pairs", 60000)])
+@pytest.mark.parametrize("way, draws", [pytest.param("exact-rows", 20000, marks=longer), ("exact-pairs", 60000)])
 def test_exact(sample, truth, way, draws):
     """No bias: by some thousand rows a draw, and by all of them at once."""
     run = sample("--sampler", way, batch=None, draws=draws)
@@ -292,7 +299,7 @@ def test_diagonal_matrix_is_caught(sample, truth):
     assert cautioned(run, "full matrix is approximate")
 
 
-@pytest.mark.parametrize("epsilon, prototype", [(1e-4, 0.99), (1e-3, 1.69)])
+@pytest.mark.parametrize("epsilon, prototype", [pytest.param(1e-4, 0.99, marks=longer), (1e-3, 1.69)])
 def test_sgld(sample, truth, score_cov, epsilon, prototype):
     """trR as linear theory has it: right at a small step, inflated by the minibatch noise at a large one."""
     run = sample("--sampler", "sgld", "--epsilon", epsilon)

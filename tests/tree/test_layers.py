@@ -165,8 +165,9 @@ def test_no_layer_needs_a_symbol_from_above():
 def test_programs_use_the_public_header_only(folder):
     own = {p.split("/")[-1] for p in sources(folder) if p.endswith(".h")}
     if folder == "cli":
-        own.add("base/nearest.h")  # two words in, a number out: "did you mean"
-        own.add("base/printable.h")  # is this character fit for a terminal?
+        # Words for a mistyped one, and characters for a terminal: functions of their arguments alone, which the program
+        # shares with the library's own sentences. As public functions nobody but this program would call them.
+        own |= {"base/nearest.h", "base/printable.h"}
     for path in sources(folder):
         for bracket, header in includes(path):
             if bracket == '"':
@@ -215,6 +216,23 @@ def test_threads_are_decided_in_one_place():
             assert len(asks) == (path == "src/context/context.c") or path == "src/base/threads.h", path
         for line in re.findall(r"#pragma omp parallel.*(?:\\\n.*)*", text):
             assert "num_threads" in line, (path, line)
+
+
+def statistics_by_literal(text, known):
+    """Names of statistics that stand where a constant of stages.h belongs."""
+    looked_up = re.findall(r'(?:sgfsi_draws_stat|sgfsi_count_equal|sum_of)\([^;"]*"(\w+)"', text)
+    listed = [n for lists in re.findall(r"\bstats\[\] = \{(.*?)\};", text, re.S) for n in re.findall(r'"(\w+)"', lists)]
+    return looked_up + [n for n in listed if n in known]
+
+
+def test_statistics_that_others_read_are_named_in_one_place():
+    """A sampler says which of its statistics is the energy by the constant it lists: stages.h has them all."""
+    known = set(re.findall(r'#define SGFSI_STAT_\w+ +"(\w+)"', (ROOT / "src/stages.h").read_text()))
+    assert {"lp", "energy", "diverging"} <= known
+    for path in sources("src"):
+        assert statistics_by_literal((ROOT / path).read_text(), known) == [], path
+    assert statistics_by_literal('sgfsi_draws_stat(d, "energy")', known) == ["energy"]
+    assert statistics_by_literal('stats[] = {[LP] = "lp", "own"};', {"lp"}) == ["lp"]
 
 
 def test_numbers_of_a_matrix_are_its_kinds_own():

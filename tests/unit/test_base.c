@@ -437,6 +437,14 @@ static void test_errors_are_sentences_that_fit(void **state) {
 }
 
 /* Files are quoted in sentences, and files may hold anything. */
+static void test_why_nothing_came_back(void **state) {
+    (void)state;
+    sgfs_err err = {SGFS_EDATA, "a sentence"}, silent = {SGFS_OK, ""};
+    assert_int_equal(sgfsi_why(&err), SGFS_EDATA);
+    assert_int_equal(sgfsi_why(&silent), SGFS_ENOMEM);
+    assert_int_equal(sgfsi_why(NULL), SGFS_ENOMEM);
+}
+
 static void test_errors_speak_to_no_terminal(void **state) {
     (void)state;
     static const struct {
@@ -854,6 +862,7 @@ int main(void) {
         cmocka_unit_test(test_config_has_other_defaults_and_copies),
         cmocka_unit_test(test_the_programs_options_are_consistent),
         cmocka_unit_test(test_errors_are_sentences_that_fit),
+        cmocka_unit_test(test_why_nothing_came_back),
         cmocka_unit_test(test_errors_speak_to_no_terminal),
         cmocka_unit_test(test_json_round_trip),
         cmocka_unit_test(test_json_has_null_for_what_is_not_a_number),

@@ -139,15 +139,16 @@ static void test_a_model_on_other_rows_or_with_another_prior(void **state) {
     const sgfs_model on = sgfsi_model_on(m, view);
     assert_ptr_equal(on.data, view);
     assert_true(on.D == m->D && on.state == m->state && on.prior == m->prior);
+    assert_true(on.view && !m->view);
     double precision[D + 1] = {7.3, 7.3, 7.3, 7.3}, theta[D + 1] = {0.5, 0.25, -0.75, 0.1};
     sgfsi_prior narrow = {.kind = sgfsi_priors[0], .df = INFINITY, .precision = precision};
-    const sgfs_model lent = sgfsi_prior_lend(m, &narrow);
+    const sgfs_model lent = sgfsi_model_under(m, &narrow);
     double squares = 0, wide = 0, lp = 0;
     for (int64_t j = 0; j < m->D; j++) squares += theta[j] * theta[j];
     assert_int_equal(sgfsi_prior_add(&lent, theta, &lp, NULL, &err), SGFS_OK);
     assert_int_equal(sgfsi_prior_add(m, theta, &wide, NULL, &err), SGFS_OK);
     assert_near(lp, -0.5 * 7.3 * squares, 1e-12, "the prior that was lent");
-    assert_true(lp < wide && lent.data == whole);
+    assert_true(lp < wide && lent.data == whole && lent.view);
     sgfs_model_free(m);
     sgfs_data_free(view);
     sgfs_data_free(whole);

@@ -62,13 +62,17 @@ typedef struct sgfsi_transformed {
     int64_t *row; /* rows that stay, malloc'ed; NULL: all do */
     int64_t rows;
     bool copied; /* the table has these rows only now; else it has its old rows */
+    /* Columns of the table that its rows, sparse now, have no room for; by row of the table,
+     * malloc'ed. The names live as long as the recipe. */
+    double *weights, *exposure;
+    const char *weights_name, *exposure_name;
 } sgfsi_transformed;
 
 /* The table (the head it was made with) with all of the above done. Where rows only are left out,
  * or columns dropped, or the table is sparse and stays so, it keeps its rows and *done lists those
  * that are used. Else it is replaced by one in memory (f64, or f32 where single); SGFS_ENOMEM with
  * a sentence about `sgfs pack` where there is not enough of it. Sparse tables stay sparse but for
- * --project and centring. */
+ * --project and centring; tables with columns of many words become sparse. */
 sgfs_status sgfsi_recipe_table(sgfsi_recipe *r, sgfsi_table *table, const sgfsi_beside *beside,
                                bool single, sgfsi_transformed *done, sgfs_err *err);
 /* Does --standardize scale columns of zeros and ones, too? */

@@ -309,6 +309,25 @@ static sgfs_status apply_words(const sgfsi_transform *s, int64_t n, const double
     return SGFS_OK;
 }
 
+static sgfs_status words_entries(const sgfsi_transform *s, const double *in, int32_t *col,
+                                 double *x, int64_t *count, sgfs_err *err) {
+    const words *w = s->self;
+    int64_t n = 0, first = 0;
+    for (int64_t j = 0; j < s->in.cols; first += width(w, j), j++) {
+        const int64_t known = w->dictionary[j].count, left_out = reference_of(w, j);
+        double v = in[j];
+        int64_t word = (int64_t)v;
+        if (known > 0 && !(v >= 0 && v < (double)known))
+            return sgfsi_fail(err, SGFS_EDATA, "column \"%.60s\" holds an unknown word.",
+                              s->in.name[j]);
+        if (known > 0 && word == left_out) continue;
+        col[n] = (int32_t)(known > 0 ? first + word - (left_out >= 0 && word > left_out) : first);
+        x[n++] = known > 0 ? 1 : v;
+    }
+    *count = n;
+    return SGFS_OK;
+}
+
 static bool selects_words(const sgfsi_transform *s) {
     const words *w = s->self;
     return !w->onehot;
@@ -395,6 +414,7 @@ const sgfsi_transform_kind sgfsi_transform_categorical = {
     .shape = shape_words,
     .looks = true,
     .apply = apply_words,
+    .entries = words_entries,
     .selects = selects_words,
     .need = need_words,
 };

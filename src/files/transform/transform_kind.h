@@ -99,6 +99,11 @@ typedef struct sgfsi_transform_kind {
     /* Or all of a row: n x in.cols to n x out.cols. *bad: the row that is to blame. */
     sgfs_status (*apply)(const sgfsi_transform *s, int64_t n, const double *in, double *out,
                          int64_t *bad, sgfs_err *err);
+    /* A row of in.cols numbers as entries: the columns that come out, increasing, and their numbers
+     * (which may take the place of in); what is not among them is 0. At most in.cols of them. Set
+     * with apply, of steps that make many columns; NULL: there is no such way. */
+    sgfs_status (*entries)(const sgfsi_transform *s, const double *in, int32_t *col, double *x,
+                           int64_t *count, sgfs_err *err);
     bool (*selects)(const sgfsi_transform *s); /* cells stay as they are; NULL: they do not */
     /* Which columns that go in does one that comes out depend on? Sets in[], never clears. NULL:
      * each on the one in its place. */
@@ -191,6 +196,12 @@ void sgfsi_transform_tell_names(const sgfsi_transform *s, const unsigned char *h
  * them has 0 in all its columns. false: the coding has no such thing. */
 const sgfsi_dictionary *sgfsi_words_of(const sgfsi_transform *s, int64_t j);
 bool sgfsi_words_zero(sgfsi_transform *s);
+
+/* transform_sparse.c: are the rows of the table better kept sparse? All shapes are known. And: the
+ * table, whose rows `data` has, with all steps done, sparse. done: the rows that stay. */
+bool sgfsi_recipe_is_sparse(const sgfsi_recipe *r, int64_t rows);
+sgfs_status sgfsi_recipe_sparse(sgfsi_recipe *r, sgfsi_table *table, const sgfs_data *data,
+                                sgfsi_transformed *done, sgfs_err *err);
 
 /* transform_learn.c: a --standardize that only measures, and what it found. */
 void sgfsi_standard_only(sgfsi_transform *s);

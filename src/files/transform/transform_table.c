@@ -5,6 +5,7 @@
  *     rows left out only            a list of those that stay; the table is not touched
  *     columns dropped only          their role is taken from them
  *     sparse, and it can stay so    entries changed in place (or in a copy of borrowed ones)
+ *     columns of many words         sparse rows in memory (transform_sparse.c)
  *     else                          a new table in memory, row block by row block
  */
 #include <math.h>
@@ -241,7 +242,7 @@ static sgfs_status change_entries(work *w, sgfs_err *err) {
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static sgfs_status change_columns(work *w, const rows *list, bool single, bool *copied,
+static sgfs_status change_columns(work *w, const rows *list, bool single, sgfsi_transformed *done,
                                   sgfs_err *err) {
     sgfsi_table *t = w->table;
     const sgfsi_recipe *r = w->r;
@@ -264,6 +265,11 @@ static sgfs_status change_columns(work *w, const rows *list, bool single, bool *
         for (int64_t j = 0; j < last->cols; j++) t->role[last->origin[j]] = SGFSI_ROLE_FEATURE;
         return SGFS_OK;
     }
+    if (!sparse && sgfsi_recipe_is_sparse(r, list->n)) {
+        done->row = list->row;
+        done->rows = list->n;
+        return sgfsi_recipe_sparse(w->r, t, &w->data, done, err);
+    }
     const sgfsi_table *head = sgfsi_recipe_head(r);
     double bytes = (double)list->n * (double)head->cols * (single ? 4 : 8);
     void *cells = bytes < sgfsi_memory() ? malloc((size_t)bytes + 1) : NULL;
@@ -283,7 +289,7 @@ static sgfs_status change_columns(work *w, const rows *list, bool single, bool *
     for (int64_t i = 0; t->y != NULL && list->row != NULL && i < list->n; i++)
         t->y[i] = t->y[list->row[i]];
     sgfsi_table_forget_cells(t);
-    *copied = true;
+    done->copied = true;
     t->rows = list->n;
     t->type = single ? SGFSI_F32 : SGFSI_F64;
     t->cells = t->owned = cells;
@@ -303,7 +309,7 @@ static sgfs_status transform(work *w, bool single, sgfsi_transformed *done, sgfs
         if (end != SGFS_OK) status = end; /* a class that is not there says more */
     }
     if (status == SGFS_OK && w->r->steps_columns)
-        status = change_columns(w, &list, single, &done->copied, err);
+        status = change_columns(w, &list, single, done, err);
     if (status != SGFS_OK) return free(list.row), status;
     if (list.row != NULL || w->r->steps_columns) {
         /* What the file said of all its rows is not true of some of them. */
@@ -327,7 +333,7 @@ sgfs_status sgfsi_recipe_table(sgfsi_recipe *r, sgfsi_table *table, const sgfsi_
     w.data.span = &w.all;
     w.data.spans = 1;
     w.data.p = w.data.features = table->cols;
-    *done = (sgfsi_transformed){NULL, table->rows, false};
+    *done = (sgfsi_transformed){.rows = table->rows};
     w.ticker = sgfsi_ticker_start(r->log, "Transforming the rows");
     return transform(&w, single, done, err);
 }

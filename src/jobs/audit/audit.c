@@ -53,7 +53,7 @@ static const sgfs_option options[] = {
 static double step_of_run(const sgfs_draws *d, const char *key) {
     double h = sgfsi_draws_option(d, key, NAN);
     for (int64_t s = 0; s < d->S && !isfinite(h); s++) {
-        if (strcmp(d->stat[s], "step_size") != 0) continue;
+        if (strcmp(d->stat[s], SGFSI_STAT_STEP_SIZE) != 0) continue;
         for (int64_t c = 0; c < d->chains; c++) {
             const sgfsi_chain_draws *chain = &d->chain[c];
             if (chain->draws > 0) h = chain->stats[(chain->draws - 1) * d->S + s];
@@ -79,7 +79,7 @@ static sgfs_status choose_comparison(sgfsi_audit *a, sgfs_err *err) {
 static sgfs_status open_run(sgfsi_audit *a, const sgfs_model *model, const char *data,
                             sgfs_err *err) {
     a->run = sgfs_draws_open(a->path, err);
-    if (a->run == NULL) return err->code;
+    if (a->run == NULL) return sgfsi_why(err);
     sgfs_status status = choose_comparison(a, err);
     if (status != SGFS_OK || a->way == SGFSI_AUDIT_NOTHING) return status;
     if (model == NULL) status = sgfsi_reopen_open(&a->reopened, a->run, data, a->job.cfg, err);
@@ -237,7 +237,7 @@ static sgfs_status estimate_draws(sgfsi_audit *a, sgfsi_arena *work, sgfs_err *e
     double **square = sgfsi_arena_alloc(work, used.chains, sizeof *square);
     double *room = SGFSI_DOUBLES(work, used.chains * used.draws);
     sgfs_summary *s = sgfsi_summary_new(d, a->job.threads, err);
-    if (s == NULL) return err->code;
+    if (s == NULL) return sgfsi_why(err);
     a->drawn = sgfsi_arena_alloc(&a->job.arena, d->D, sizeof *a->drawn);
     bool made = t != NULL && square != NULL && room != NULL && a->drawn != NULL;
     for (int64_t c = 0; made && c < used.chains; c++) square[c] = room + c * used.draws;

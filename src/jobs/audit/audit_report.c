@@ -170,32 +170,9 @@ static void put_facts(sgfsi_audit *a) {
     for (int i = 0; i < SGFSI_REFERENCES; i++) r->rows_touched += (double)a->reference[i].rows;
 }
 
-sgfs_status sgfsi_audit_report(sgfsi_audit *a, sgfs_err *err) {
+static sgfs_status say_verdict(sgfsi_audit *a, bool meaningful, sgfs_err *err) {
     sgfs_audit_report *r = &a->report;
-    put_facts(a);
-    r->columns = a->way == SGFSI_AUDIT_STEP ? 3 : 1;
-    r->column[0] = "h/2";
-    r->column[1] = "h/4";
-    r->column[r->columns - 1] = a->exact ? "exact" : "h -> 0";
-    r->needed = true;
-    r->row = sgfsi_arena_alloc(&a->job.arena, r->dim, sizeof *r->row);
-    if (r->row == NULL) return sgfsi_fail_memory(err, "the audit");
-    for (int64_t j = 0; j < r->dim; j++) {
-        sgfs_audit_row *row = &r->row[j];
-        side mean = side_of(a, j, of_mean), sd = side_of(a, j, of_sd);
-        row->name = a->run->param[j];
-        row->mean = reference_of(a, &mean).x;
-        row->sd = exp(reference_of(a, &sd).x);
-        for (int64_t k = 0; k < r->columns; k++) {
-            known f = audited_of(a, &mean), g = column_of(a, &mean, k);
-            known w = audited_of(a, &sd), u = column_of(a, &sd, k);
-            row->change[k] = (sgfs_audit_change){.mean = (f.x - g.x) / row->sd,
-                                                 .mean_error = sqrt(f.v + g.v) / row->sd,
-                                                 .sd = w.x - u.x,
-                                                 .sd_error = sqrt(w.v + u.v)};
-        }
-    }
-    bool meaningful = judge(a, r), differs = r->mean_differs || r->sd_differs;
+    bool differs = r->mean_differs || r->sd_differs;
     char mean[160], sd[160], text[900], bound[200];
     const char *against = a->exact ? "exact draws" : "sgfs-cv extrapolated to h = 0";
     const char *both = r->mean_differs && r->sd_differs ? "means and spread are"
@@ -230,6 +207,34 @@ sgfs_status sgfsi_audit_report(sgfsi_audit *a, sgfs_err *err) {
              against);
     r->brief = sgfsi_arena_text(&a->job.arena, text);
     return r->verdict != NULL && r->brief != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the audit");
+}
+
+sgfs_status sgfsi_audit_report(sgfsi_audit *a, sgfs_err *err) {
+    sgfs_audit_report *r = &a->report;
+    put_facts(a);
+    r->columns = a->way == SGFSI_AUDIT_STEP ? 3 : 1;
+    r->column[0] = "h/2";
+    r->column[1] = "h/4";
+    r->column[r->columns - 1] = a->exact ? "exact" : "h -> 0";
+    r->needed = true;
+    r->row = sgfsi_arena_alloc(&a->job.arena, r->dim, sizeof *r->row);
+    if (r->row == NULL) return sgfsi_fail_memory(err, "the audit");
+    for (int64_t j = 0; j < r->dim; j++) {
+        sgfs_audit_row *row = &r->row[j];
+        side mean = side_of(a, j, of_mean), sd = side_of(a, j, of_sd);
+        row->name = a->run->param[j];
+        row->mean = reference_of(a, &mean).x;
+        row->sd = exp(reference_of(a, &sd).x);
+        for (int64_t k = 0; k < r->columns; k++) {
+            known f = audited_of(a, &mean), g = column_of(a, &mean, k);
+            known w = audited_of(a, &sd), u = column_of(a, &sd, k);
+            row->change[k] = (sgfs_audit_change){.mean = (f.x - g.x) / row->sd,
+                                                 .mean_error = sqrt(f.v + g.v) / row->sd,
+                                                 .sd = w.x - u.x,
+                                                 .sd_error = sqrt(w.v + u.v)};
+        }
+    }
+    return say_verdict(a, judge(a, r), err);
 }
 
 sgfs_status sgfsi_audit_report_nothing(sgfsi_audit *a, sgfs_err *err) {

@@ -214,7 +214,7 @@ static sgfs_status run_until_known(sgfsi_audit *a, sgfsi_reference_chain *p, sgf
 static double step_of(const sgfs_run *run) {
     const char *const *names = run->plan.kinds.sampler->stats;
     for (int64_t s = 0; names[s] != NULL; s++)
-        if (strcmp(names[s], "step_size") == 0) return run->chain[0].stats[s];
+        if (strcmp(names[s], SGFSI_STAT_STEP_SIZE) == 0) return run->chain[0].stats[s];
     return NAN;
 }
 
@@ -264,7 +264,7 @@ sgfs_status sgfsi_reference_chain_run(sgfsi_audit *a, sgfsi_reference_chain *p, 
     sgfs_config_on_message(cfg, pass_first, a);
     sgfs_status status = set_options(a, p, cfg, err);
     sgfs_run *run = status == SGFS_OK ? sgfs_run_open(a->model, cfg, err) : NULL;
-    if (status == SGFS_OK) status = run != NULL ? with_run(a, p, run, until, err) : err->code;
+    if (status == SGFS_OK) status = run != NULL ? with_run(a, p, run, until, err) : sgfsi_why(err);
     sgfs_run_free(run);
     sgfs_config_free(cfg);
     return status;

@@ -361,15 +361,14 @@ static sgfs_status open_check(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *
     /* n of N rows, evenly. */
     int64_t n = (int64_t)fmin(MOST_ROWS, fmax(FEWEST_ROWS, (double)ROW_WORK / (double)D));
     if (!sgfsi_config_auto(cfg, "check.rows")) n = sgfsi_config_int(cfg, "check.rows");
-    c->part = sgfsi_model_on(c->model, d);
     if (n < d->N) {
         int64_t *row = sgfsi_arena_alloc(arena, n, sizeof *row);
         if (row == NULL) return sgfsi_fail_memory(err, "the check");
         for (int64_t i = 0; i < n; i++) row[i] = (int64_t)((double)i * (double)d->N / (double)n);
         c->some = sgfsi_data_view(d, row, n, SGFSI_SAME_SCALE, err);
-        if (c->some == NULL) return err->code;
-        c->part.data = c->some;
+        if (c->some == NULL) return sgfsi_why(err);
     }
+    c->part = sgfsi_model_on(c->model, c->some != NULL ? c->some : d);
     /* Room. */
     double *numbers = SGFSI_DOUBLES(arena, (10 + 3 * SGFSI_NEIGHBOURS) * D);
     c->sample = c->part.data->N < SAMPLE ? c->part.data->N : SAMPLE;

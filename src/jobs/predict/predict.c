@@ -80,7 +80,7 @@ static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err 
     }
     const sgfs_model_kind *kind = p->kind = find_kind(draws, p->job.cfg, err);
     sgfs_config *old = kind != NULL ? recall_config(draws, p->job.cfg, err) : NULL;
-    if (old == NULL) return err->code;
+    if (old == NULL) return sgfsi_why(err);
     const sgfsi_origin origin = {.kind = kind,
                                  .cfg = old,
                                  .data = sgfsi_json_get(draws->header, "data"),

@@ -112,42 +112,27 @@ sgfs_status sgfsi_tune_grid(sgfsi_tune *t, const char *name, const char *values,
 
 /* ---- a grid where none was given ------------------------------------------------------------- */
 
-static const sgfs_option *read_by(const sgfs_sampler_kind *kind, const char *key) {
-    for (const sgfs_option *o = kind->options; o->key != NULL; o++)
-        if (strcmp(o->key, key) == 0) return o;
-    return NULL;
-}
-
-/* A grid of one option that nobody asked for is announced. */
-static sgfs_status try_axis(sgfsi_tune *t, const sgfs_option *option, const char *values,
-                            sgfs_err *err) {
-    sgfsi_say(sgfsi_config_log(t->job.cfg), SGFS_NOTE, "No --grid given: trying --grid %s=%s.",
-              option->flag, values);
-    return add_axis(t, option, values, err);
-}
-
-/* alpha where the sampler has one; else the step size that is in force once every "auto" is, and
- * half a decade up and down, twice; else a share of a Newton step, 1 being the largest that is
- * usual. */
+/* The first option the sampler wants tuned that has a value once every "auto" has one. It is
+ * announced, as nobody asked for it. */
 static sgfs_status default_grid(sgfsi_tune *t, const sgfsi_plan *plan, sgfs_err *err) {
-    static const char *const steps[] = {"sampler.epsilon", "sampler.step_a"};
     static const double factor[] = {0.1, 0.3, 1, 3, 10};
-    const sgfs_sampler_kind *sampler = plan->kinds.sampler;
-    const sgfs_option *alpha = read_by(sampler, "sampler.alpha");
-    if (alpha != NULL && !sgfsi_config_given(t->job.cfg, "sampler.epsilon"))
-        return try_axis(t, alpha, "0,1,2,4", err);
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        const sgfs_option *step = read_by(sampler, steps[i]);
-        double x = sgfsi_plan_num(plan, steps[i]);
-        if (step == NULL || isnan(x)) continue;
+    const char *const *tuned = plan->kinds.sampler->tuned;
+    for (; tuned != NULL && *tuned != NULL; tuned++) {
+        const sgfs_option *option = plan->kinds.sampler->options;
+        size_t length = strcspn(*tuned, "=");
+        while (strlen(option->key) != length || memcmp(option->key, *tuned, length) != 0) option++;
+        bool listed = (*tuned)[length] == '=';
+        double x = listed ? 0 : sgfsi_plan_num(plan, option->key);
+        if (isnan(x)) continue;
         char text[5 * SGFSI_NUM_CHARS + 5] = "";
-        for (int k = 0; k < 5; k++)
+        for (int k = 0; k < 5 && !listed; k++)
             sgfsi_append(text, sizeof text, "%s%s", k > 0 ? "," : "",
                          SGFSI_DIGITS(factor[k] * x, 3));
-        return try_axis(t, step, text, err);
+        const char *values = listed ? *tuned + length + 1 : text;
+        sgfsi_say(sgfsi_config_log(t->job.cfg), SGFS_NOTE, "No --grid given: trying --grid %s=%s.",
+                  option->flag, values);
+        return add_axis(t, option, values, err);
     }
-    const sgfs_option *share = read_by(sampler, "sampler.step");
-    if (share != NULL) return try_axis(t, share, "0.1,0.3,1", err);
     return sgfsi_fail(err, SGFS_EUSAGE,
                       "Sampler %s has no step size to try by default: say what to vary with --grid "
                       "OPTION=VALUE,VALUE.",

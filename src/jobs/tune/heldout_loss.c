@@ -130,7 +130,7 @@ sgfs_status sgfsi_heldout_score(const sgfs_model *m, const sgfs_draws *draws, co
     sgfs_data *plain = sgfsi_data_view(m->data, NULL, 0, scale, err);
     sgfs_model *user =
         plain != NULL ? sgfsi_model_within(&m->ctx, m->kind, plain, m->cfg, m->saved, err) : NULL;
-    if (user == NULL) return sgfs_data_free(plain), err->code;
+    if (user == NULL) return sgfs_data_free(plain), sgfsi_why(err);
     scorer s = {.m = user,
                 .draws = draws,
                 .row = row,

@@ -113,6 +113,30 @@ static void say_error(const sgfsi_tune *t, const sgfs_tune_row *row, char *out, 
                  : "");
 }
 
+/* Without what compares it with the others. */
+static sgfs_tune_row row_of(const sgfsi_tune *t, const sgfsi_trial *trial) {
+    double runs = trial->runs > 0 ? (double)trial->runs : NAN;
+    bool known = is_known(trial);
+    return (sgfs_tune_row){.setting = trial->setting,
+                           .state = trial->diverged ? "diverged"
+                                    : trial->empty  ? "no draws"
+                                    : known         ? "ok"
+                                                    : "not run",
+                           .note = trial->note,
+                           .loss = NAN,
+                           .loss_se = NAN,
+                           .gap = NAN,
+                           .gap_se = NAN,
+                           .error = known && !t->by_error ? trial->error / runs : NAN,
+                           .E1 = known && t->by_error ? trial->E1 : NAN,
+                           .E2 = known && t->by_error ? trial->E2 : NAN,
+                           .trR = known && t->by_error ? trial->trR : NAN,
+                           .E2_noise = known && t->by_error ? trial->E2_noise : NAN,
+                           .spread = known ? trial->spread / runs : NAN,
+                           .ess_min = known ? trial->ess / runs : NAN,
+                           .seconds = trial->seconds};
+}
+
 sgfs_status sgfsi_tune_rank(sgfsi_tune *t, sgfs_err *err) {
     /* Units that every setting tried so far has: whoever stops early compares like with like. */
     int64_t common = INT64_MAX;
@@ -122,27 +146,7 @@ sgfs_status sgfsi_tune_rank(sgfsi_tune *t, sgfs_err *err) {
     sgfs_tune_row *row = sgfsi_arena_alloc(&t->job.arena, t->trials, sizeof *row);
     if (row == NULL) return sgfsi_fail_memory(err, "the table");
     for (int64_t i = 0; i < t->trials; i++) {
-        const sgfsi_trial *trial = &t->trial[i];
-        double runs = trial->runs > 0 ? (double)trial->runs : NAN;
-        bool known = is_known(trial);
-        row[i] = (sgfs_tune_row){.setting = trial->setting,
-                                 .state = trial->diverged ? "diverged"
-                                          : trial->empty  ? "no draws"
-                                          : known         ? "ok"
-                                                          : "not run",
-                                 .note = trial->note,
-                                 .loss = NAN,
-                                 .loss_se = NAN,
-                                 .gap = NAN,
-                                 .gap_se = NAN,
-                                 .error = known && !t->by_error ? trial->error / runs : NAN,
-                                 .E1 = known && t->by_error ? trial->E1 : NAN,
-                                 .E2 = known && t->by_error ? trial->E2 : NAN,
-                                 .trR = known && t->by_error ? trial->trR : NAN,
-                                 .E2_noise = known && t->by_error ? trial->E2_noise : NAN,
-                                 .spread = known ? trial->spread / runs : NAN,
-                                 .ess_min = known ? trial->ess / runs : NAN,
-                                 .seconds = trial->seconds};
+        row[i] = row_of(t, &t->trial[i]);
         if (is_known(&t->trial[i]) && !t->by_error)
             mean_of(units, t->trial[i].loss, NULL, &row[i].loss, &row[i].loss_se);
     }

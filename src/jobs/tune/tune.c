@@ -128,7 +128,7 @@ static sgfs_status judge(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run,
     if (f == NULL) { /* by error */
         const char *reference = sgfsi_config_text(t->job.cfg, "tune.reference");
         sgfs_compare *c = sgfsi_compare_new(draws, reference, t->job.threads, err);
-        if (c == NULL) return err->code;
+        if (c == NULL) return sgfsi_why(err);
         trial->E1 = c->E1;
         trial->E2 = c->E2;
         trial->trR = c->trR;
@@ -146,7 +146,7 @@ static sgfs_status judge(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run,
         trial->error += h.error;
     }
     sgfs_summary *s = sgfsi_summary_new(draws, t->job.threads, err);
-    if (s == NULL) return err->code;
+    if (s == NULL) return sgfsi_why(err);
     /* Geometric mean over the parameters of sd / what the curvature predicts. */
     double sum = 0, count = 0;
     for (int64_t i = 0; i < s->dim; i++) {
@@ -189,7 +189,7 @@ static sgfs_status try_all(sgfsi_tune *t, const sgfs_model *m, const sgfsi_folds
         t->at_hand = trial;
         if (!trial->diverged && !trial->empty) {
             t->running = sgfs_run_open(m, trial->cfg, err);
-            status = t->running != NULL ? run_trial(t, trial, t->running, f, err) : err->code;
+            status = t->running != NULL ? run_trial(t, trial, t->running, f, err) : sgfsi_why(err);
             sgfs_run_free(t->running);
             t->running = NULL;
         }
