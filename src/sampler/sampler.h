@@ -9,6 +9,7 @@
 
 #include "base/fields.h"
 #include "base/json.h"
+#include "base/stop.h"
 #include "fisher/fisher.h"
 #include "posterior/hill.h"
 #include "posterior/posterior.h"
@@ -26,6 +27,7 @@ typedef struct sgfsi_kinds {
 typedef struct sgfsi_plan {
     const sgfs_config *cfg; /* the user's, as it is: what was given */
     const sgfsi_log *log;
+    const sgfsi_stop *stop; /* when to give an iteration up; NULL: never */
     sgfsi_kinds kinds;
     int64_t batch;      /* rows of a minibatch, as an option; -1 where every iteration sees all */
     const char *scheme; /* its name; "auto" there */
