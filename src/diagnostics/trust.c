@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/printable.h"
 #include "diagnostics/ess.h"
 #include "sink/export.h"
 
@@ -426,19 +427,6 @@ static void other_sampler(const judge *j, char *out, size_t room) {
                  (long long)(2 * sgfsi_json_get_int(header, "warmup", 1000)));
 }
 
-/* A word to be pasted, in quotes where the shell would take it apart. The file may come from
- * anywhere, and what is pasted must do no harm: false where quotes do not help. */
-static bool quote(const char *word, char *out, size_t room) {
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-";
-    if (word[0] == '\0' || word[0] == '-' || strlen(word) + 3 > room) return false;
-    for (const char *c = word; *c != '\0'; c++)
-        if ((unsigned char)*c < ' ' || *c == 127 || *c == '\'') return false;
-    const char *mark = strspn(word, plain) == strlen(word) ? "" : "'";
-    snprintf(out, room, "%s%s%s", mark, word, mark);
-    return true;
-}
-
 /* Rows and target of the run by name, where nothing else was asked of the data or the model: a
  * command that does without the run's settings. */
 static bool name_data(const judge *j, char *out, size_t room) {
@@ -448,8 +436,9 @@ static bool name_data(const judge *j, char *out, size_t room) {
     bool more = was_given(j, "data.", "data.target") || was_given(j, "prior.", "") ||
                 was_given(j, "model.", "") || sgfsi_json_get(data, "files") != NULL;
     bool named = was_given(j, "data.target", "");
-    if (more || !quote(sgfsi_json_get_text(data, "path", ""), file, sizeof file)) return false;
-    if (named && !quote(target, column, sizeof column)) return false;
+    if (more || !sgfsi_shell_word(sgfsi_json_get_text(data, "path", ""), file, sizeof file))
+        return false;
+    if (named && !sgfsi_shell_word(target, column, sizeof column)) return false;
     snprintf(out, room, "--data %s%s%s", file, named ? " --target " : "", column);
     return true;
 }
@@ -487,7 +476,7 @@ static void write_next(const judge *j, char *out, size_t room) {
     bool steps = was_given(j, "sampler.", "sampler.kind") || was_given(j, "fisher.", "") ||
                  was_given(j, "run.batch", "");
     char model[200] = "MODEL", from[340] = "--config RUN";
-    quote(sgfsi_json_get_text(header, "model", ""), model, sizeof model);
+    (void)sgfsi_shell_word(sgfsi_json_get_text(header, "model", ""), model, sizeof model);
     if (another && steps && !name_data(j, from, sizeof from))
         snprintf(from, sizeof from, "--data FILE ...");
     snprintf(out, room, "sgfs sample %s %s %s%s%s", model, from, more,

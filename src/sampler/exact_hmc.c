@@ -211,6 +211,7 @@ static sgfs_status open_exact_hmc(sgfs_sampler *s, sgfs_err *err) {
     a->dual.target = set->target_accept;
     sgfs_status status =
         sgfsi_places_open(&a->places, s->model, rows, true, s->plan->inner, s->arena, err);
+    a->places.full.stop = s->plan->stop;
     return status == SGFS_OK ? open_metric(a, err) : status;
 }
 

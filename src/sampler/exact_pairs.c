@@ -130,6 +130,7 @@ static sgfs_status open_pairs(sgfs_sampler *s, sgfs_err *err) {
     if (s->first != NULL) e->hill = ((const pairs *)s->first->state)->hill;
     if (status == SGFS_OK)
         status = sgfsi_places_open(&e->places, s->model, ALL, false, s->plan->inner, s->arena, err);
+    e->places.full.stop = s->plan->stop;
     return status;
 }
 

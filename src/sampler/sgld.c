@@ -26,7 +26,6 @@ static const sgfsi_setting setting_list[] = {
     SGFSI_SCHEDULE_SETTINGS(settings), SGFSI_PRECONDITION_SETTINGS(settings), SGFSI_SETTINGS_END};
 
 typedef struct sgld {
-    sgfsi_schedule schedule;
     sgfsi_precondition C;
     double *G, *z; /* D each */
 } sgld;
@@ -51,10 +50,9 @@ static sgfs_status open_sgld(sgfs_sampler *sampler, sgfs_err *err) {
     sgld *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
     double *room = SGFSI_DOUBLES(sampler->arena, 2 * D);
     if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
-    *s = (sgld){.schedule = set->schedule, .G = room, .z = room + D};
+    *s = (sgld){.G = room, .z = room + D};
     sampler->state = s;
-    sgfs_status status =
-        sgfsi_cycle_check(s->schedule.cycles, s->schedule.explore, sampler->plan, err);
+    sgfs_status status = sgfsi_schedule_check(sampler, err);
     if (status != SGFS_OK) return status;
     status = sgfsi_precondition_open(&s->C, sampler, &set->precondition,
                                      first != NULL ? &first->C : NULL, err);
@@ -67,8 +65,7 @@ static sgfs_status ascend(sgfs_sampler *sampler, const sgfs_iteration *now, doub
                           double *stats, sgfsi_pace *pace, sgfs_err *err) {
     sgld *s = sampler->state;
     sgfsi_eval *e = &sampler->eval;
-    sgfs_status status =
-        sgfsi_schedule_gradient(sampler, &s->schedule, now, theta, s->G, stats, pace, err);
+    sgfs_status status = sgfsi_schedule_gradient(sampler, now, theta, s->G, stats, pace, err);
     if (status != SGFS_OK) return status;
     sgfsi_precondition_apply(&s->C, true, s->G);
     sgfsi_precondition_apply(&s->C, false, s->G);
