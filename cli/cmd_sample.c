@@ -8,41 +8,27 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "cli.h"
 
 static void stop(void *work) {
     sgfs_run_stop(work);
 }
 
-/* A word as a shell takes it, behind `to`, which has room for it. */
-static char *quote(char *to, const char *word) {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_-./=:,+@%";
-    if (word[0] == '-') to += sprintf(to, "./");
-    if (word[0] != '\0' && word[strspn(word, plain)] == '\0') return to + sprintf(to, "%s", word);
-    *to++ = '\'';
-    for (; *word != '\0'; word++) {
-        if (*word == '\'') to += sprintf(to, "'\\''");
-        else *to++ = *word;
-    }
-    return to + sprintf(to, "'");
-}
-
 /* The command to paste, malloc'ed; NULL when memory is out. Rows that came through a pipe have to be
  * given once more, and a model of the user's own is never opened because a file says so. */
 static char *command_to_go_on(const cli_args *args, const char *path) {
-    const char *model = args->words > 0 && !cli_is_model(args->word[0]) ? args->word[0] : NULL;
+    enum { WORD = 1024 };
+    const char *own = args->words > 0 && !cli_is_model(args->word[0]) ? args->word[0] : NULL;
     const char *data = cli_given(&cmd_sample, args, "data");
     bool piped = data != NULL && strcmp(data, "-") == 0;
-    char *text = malloc(64 + 4 * (strlen(path) + (model != NULL ? strlen(model) : 0)));
-    if (text == NULL) return NULL;
-    char *at = text + sprintf(text, "sgfs sample ");
-    if (model != NULL) {
-        at = quote(at, model);
-        *at++ = ' ';
-    }
-    at = quote(at + sprintf(at, "--resume "), path);
-    if (piped) sprintf(at, " --data -   # with the same rows");
+    char here[WORD], model[WORD] = "MODEL.so", run[WORD] = "RUN", *text = malloc(3 * WORD);
+    snprintf(here, sizeof here, "%s%s", path[0] == '-' ? "./" : "", path);
+    if (own != NULL) (void)sgfsi_shell_word(own, model, sizeof model);
+    (void)sgfsi_shell_word(here, run, sizeof run);
+    if (text != NULL)
+        snprintf(text, 3 * WORD, "sgfs sample %s%s--resume %s%s", own != NULL ? model : "",
+                 own != NULL ? " " : "", run, piped ? " --data -   # with the same rows" : "");
     return text;
 }
 
@@ -196,6 +182,9 @@ static sgfs_status sample(cli_args *args, sgfs_err *err) {
         cli_short_model(args->word[0], word, sizeof word);
         if (path == NULL) path = cli_free_name(args, word, "run", made);
     }
+    char *command = resumed ? command_to_go_on(args, path) : NULL;
+    if (command != NULL) cli_on_lost_file(path, command); /* whatever happens while it is opened */
+    free(command);
     const char *limit = sgfs_config_get(args->cfg, "run.max_time"); /* of all that follows */
     cli_limit_time(strcmp(limit, "auto") == 0 ? NAN : strtod(limit, NULL));
     const double begun = now();

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "cli.h"
 
 /* ---- messages and progress ------------------------------------------------------------------- */
@@ -201,21 +202,16 @@ static void print_text(const char *before, const char *text, const char *after) 
     puts(after);
 }
 
-/* A command to paste: the run file takes the place of RUN, in quotes where the shell would take it
- * apart. A name that has quotes itself is left for the user to fill in. */
+/* A command to paste: the run file takes the place of RUN, unless no shell would take its name. */
 static void print_next(const char *next, const char *run) {
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-";
+    char word[1024] = "RUN";
     const char *place = strstr(next, " RUN");
     if (next[0] == '\0') return;
-    if (place == NULL || strchr(run, '\'') != NULL) {
-        printf("What to type next: %s\n", next);
-        return;
-    }
-    const char *quote = strspn(run, plain) == strlen(run) ? "" : "'";
-    printf("What to type next: %.*s %s", (int)(place - next), next, quote);
-    print_name(run, 0);
-    printf("%s%s\n", quote, place + strlen(" RUN"));
+    (void)sgfsi_shell_word(run, word, sizeof word);
+    if (place == NULL) printf("What to type next: %s\n", next);
+    else
+        printf("What to type next: %.*s %s%s\n", (int)(place - next), next, word,
+               place + strlen(" RUN"));
 }
 
 static void print_table(const sgfs_summary *s, const cli_display *how) {

@@ -21,7 +21,7 @@
 #include "base/printable.h"
 #include "cli.h"
 
-static const double patience = 0.6; /* seconds for work to come to an end by itself */
+static const double patience = 0.8; /* seconds for work to come to an end by itself */
 
 static void *volatile working = NULL;
 static void (*volatile ask)(void *work) = NULL;

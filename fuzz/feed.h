@@ -550,7 +550,7 @@ static inline void feed_bytes(const feed_format *format, const unsigned char *by
 
 static inline void feed_truth(const unsigned char *bytes, size_t size);
 
-/* A run file: what summary, compare, predict and export open. */
+/* A run file: what summary, compare and export do with it. */
 static inline void feed_run(const unsigned char *bytes, size_t size) {
     sgfs_err err = {SGFS_OK, ""};
     sgfs_draws *d = sgfs_draws_open(feed_put(0, bytes, size), &err);
@@ -660,9 +660,135 @@ static inline void feed_truth(const unsigned char *bytes, size_t size) {
     sgfs_job_free(job);
 }
 
+/* ---- run files that go further: predict and resume -------------------------------------------- */
+
+/* Samplers whose runs are taken up: their states are of different sorts. */
+static const char *const feed_samplers[] = {"sgld", "sgfs-f", "sgfs-cv", "nuts", "exact-pairs"};
+enum { FEED_SAMPLERS = sizeof feed_samplers / sizeof feed_samplers[0] };
+
+/* Where a run file can be replaced by another one: a folder of its own, removed with the process. */
+static char feed_folder[64];
+static void feed_clear(void) {
+    char path[96];
+    snprintf(path, sizeof path, "%s/fit.run.tmp", feed_folder);
+    unlink(path);
+    path[strlen(path) - 4] = '\0';
+    unlink(path);
+    rmdir(feed_folder);
+}
+static inline const char *feed_run_path(void) {
+    static char path[96];
+    if (feed_folder[0] != '\0') return path;
+    bool shared = access("/dev/shm", W_OK) == 0;
+    snprintf(feed_folder, sizeof feed_folder, "%s/sgfs-fuzz-XXXXXX", shared ? "/dev/shm" : "/tmp");
+    if (mkdtemp(feed_folder) == NULL) FEED_FAIL("no folder for run files");
+    snprintf(path, sizeof path, "%s/fit.run", feed_folder);
+    atexit(feed_clear);
+    return path;
+}
+
+/* The options of the runs; draws: more or fewer make another run of it. */
+static inline sgfs_config *feed_run_options(const char *sampler) {
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_config *cfg = sgfs_config_new();
+    const char *const set[][2] = {{"sampler.kind", sampler}, {"run.chains", "2"},
+                                  {"run.threads", "1"},      {"run.batch", "4"},
+                                  {"run.warmup", "6"},       {"run.draws", "8"},
+                                  {"run.thin", "1"},         {"output.overwrite", "true"}};
+    for (size_t i = 0; cfg != NULL && i < sizeof set / sizeof set[0]; i++)
+        if (strcmp(set[i][0], "run.batch") != 0 || strncmp(sampler, "sg", 2) == 0)
+            if (sgfs_config_set(cfg, set[i][0], set[i][1], &err) != SGFS_OK)
+                FEED_FAIL("%s", err.text);
+    if (cfg == NULL) FEED_FAIL("no config");
+    if (strcmp(sampler, "sgld") == 0) (void)sgfs_config_set(cfg, "sampler.epsilon", "1e-3", &err);
+    return cfg;
+}
+
+/* A run as this program writes it, complete or stopped: 2 k and 2 k + 1 are of sampler k. Made once. */
+static inline const unsigned char *feed_good_run(int which, size_t *size) {
+    static unsigned char *kept[2 * FEED_SAMPLERS];
+    static size_t length[2 * FEED_SAMPLERS];
+    if (kept[which] == NULL) {
+        sgfs_err err = {SGFS_OK, ""};
+        sgfs_config *cfg = feed_run_options(feed_samplers[which / 2]);
+        sgfs_data *data = feed_beside(cfg, &err);
+        sgfs_model *model = sgfs_model_open("logistic", data, cfg, &err);
+        sgfs_run *run = sgfs_run_open(model, cfg, &err);
+        if (run == NULL || sgfs_run_attach(run, feed_run_path(), &err) != SGFS_OK)
+            FEED_FAIL("%s: %s", feed_samplers[which / 2], err.text);
+        sgfs_status status = which % 2 == 1 ? sgfs_run_step(run, 9, &err) : sgfs_run_all(run, &err);
+        if (status != SGFS_OK) FEED_FAIL("%s", err.text);
+        if (sgfs_run_close(run, &err) != SGFS_OK) FEED_FAIL("%s", err.text);
+        FILE *f = fopen(feed_run_path(), "rb");
+        kept[which] = malloc(1 << 20);
+        if (f != NULL && kept[which] != NULL) length[which] = fread(kept[which], 1, 1 << 20, f);
+        if (length[which] == 0) FEED_FAIL("the run cannot be read");
+        fclose(f);
+        sgfs_run_free(run);
+        sgfs_model_free(model);
+        sgfs_data_free(data);
+        sgfs_config_free(cfg);
+    }
+    *size = length[which];
+    return kept[which];
+}
+
+/* Predictions for three rows of the columns that feed_beside has. */
+static inline sgfs_status feed_predict(const unsigned char *bytes, size_t size) {
+    static const char rows[] = "x1,x2,y\n0.5,-1,1\n0.25,2,0\n-1.5,0.75,1\n";
+    static sgfs_config *cfg;
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_draws *draws = sgfs_draws_open(feed_put(0, bytes, size), &err);
+    if (draws == NULL) return err.code; /* "run" looks at why */
+    if (cfg == NULL) cfg = sgfs_config_new();
+    (void)sgfs_config_set(cfg, "run.threads", "1", &err);
+    const char *path = feed_put(1, rows, sizeof rows - 1);
+    sgfs_job *job = sgfs_predict_open(draws, path, NULL, cfg, &err);
+    sgfs_status status = job != NULL ? sgfs_job_run(job, &err) : err.code;
+    bool other = status == SGFS_ERUNFILE || status == SGFS_ENUMERIC;
+    if (!other) feed_check(status, &err, true);
+    if (status == SGFS_OK) sgfs_text_free(sgfs_job_json(job));
+    sgfs_job_free(job);
+    sgfs_draws_free(draws);
+    return status;
+}
+
+/* The run goes on for two iterations, by the options that a good one of its sampler had. */
+static inline sgfs_status feed_resume(const unsigned char *bytes, size_t size) {
+    static sgfs_config *kept[FEED_SAMPLERS];
+    static sgfs_data *data;
+    static sgfs_model *model[FEED_SAMPLERS];
+    sgfs_err err = {SGFS_OK, ""};
+    int k = 0;
+    for (int i = 1; i < FEED_SAMPLERS; i++) {
+        char said[64];
+        snprintf(said, sizeof said, "\"sampler.kind\":\"%s\"", feed_samplers[i]);
+        if (memmem(bytes, size, said, strlen(said)) != NULL) k = i;
+    }
+    if (kept[k] == NULL) {
+        kept[k] = feed_run_options(feed_samplers[k]);
+        if (data == NULL) data = feed_beside(kept[k], &err);
+        model[k] = sgfs_model_open("logistic", data, kept[k], &err);
+    }
+    FILE *f = fopen(feed_run_path(), "wb");
+    if (f == NULL || fwrite(bytes, 1, size, f) != size || fclose(f) != 0)
+        FEED_FAIL("the run file cannot be written");
+    sgfs_run *run = sgfs_run_resume(model[k], feed_run_path(), kept[k], &err);
+    bool idle = run != NULL && sgfs_run_done(run);
+    sgfs_status status = run == NULL ? err.code : idle ? SGFS_OK : sgfs_run_step(run, 2, &err);
+    sgfs_status closed = run != NULL ? sgfs_run_close(run, status == SGFS_OK ? &err : NULL) : 0;
+    if (status == SGFS_OK) status = closed;
+    bool other = status == SGFS_ERUNFILE || status == SGFS_ENUMERIC;
+    if (!other) feed_check(status, &err, true);
+    sgfs_run_free(run);
+    return status;
+}
+
 /* By the name of the target. */
 static inline void feed_any(const char *name, const unsigned char *bytes, size_t size) {
     if (strcmp(name, "run") == 0) feed_run(bytes, size);
+    else if (strcmp(name, "predict") == 0) (void)feed_predict(bytes, size);
+    else if (strcmp(name, "resume") == 0) (void)feed_resume(bytes, size);
     else if (strcmp(name, "config") == 0) feed_json(bytes, size);
     else if (strcmp(name, "truth") == 0) feed_truth(bytes, size);
     else if (strcmp(name, "start") == 0) feed_option("run.start", "nuts", bytes, size);

@@ -4,7 +4,7 @@
 #
 #     fuzz/run.sh BUILD SECONDS JOBS [TARGET...]     all targets that were built, unless named
 #
-# Seeds come from fuzz/corpus/TARGET. What is new and interesting is kept in BUILD/fuzz-new/TARGET and
+# Seeds come from fuzz/corpus/TARGET (run files share theirs). What is new and interesting is kept in BUILD/fuzz-new/TARGET and
 # read again next time; inputs that crash, hang or want too much memory are kept in BUILD/fuzz-crash.
 set -u
 here=$(dirname "$0")
@@ -15,12 +15,16 @@ one() {
     new=$build/fuzz-new/$target log=$build/fuzz-$target.log crash=$build/fuzz-crash/$target-
     mkdir -p "$new" "$build/fuzz-crash"
     longest=4096
-    case $target in packed) longest=20480 ;; esac # a head and chunks of a page each
+    seeds=$here/corpus/$target
+    case $target in
+    packed) longest=20480 ;; # a head and chunks of a page each
+    run | predict | resume) longest=65536 seeds=$here/corpus/run ;; # a header has all options
+    esac
     dictionary=
     [ -f "$here/$target.dict" ] && dictionary=-dict=$here/$target.dict
     OMP_NUM_THREADS=1 ASAN_OPTIONS=malloc_context_size=8 "$build/fuzz/fuzz_$target" \
         -max_total_time="$seconds" -max_len=$longest -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=64 \
-        -print_final_stats=1 -artifact_prefix="$crash" $dictionary "$new" "$here/corpus/$target" > "$log" 2>&1
+        -print_final_stats=1 -artifact_prefix="$crash" $dictionary "$new" "$seeds" > "$log" 2>&1
     code=$?
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
     cover=$(sed -n 's/.* cov: \([0-9]*\) ft: \([0-9]*\).*/\1 edges, \2 features/p' "$log" | tail -1)

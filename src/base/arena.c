@@ -6,8 +6,12 @@
  */
 #include "base/arena.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
+#include "base/scratch.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -37,14 +41,28 @@ void *sgfsi_arena_alloc(sgfsi_arena *arena, int64_t count, size_t size) {
     size_t bytes = 0;
     bool fits =
         count >= 0 && !__builtin_mul_overflow((size_t)count, size, &bytes) && bytes <= SIZE_MAX / 2;
+    if (fits && bytes >> 30 != 0)
+        fits = (double)bytes < sgfsi_memory(); /* not promised, and killed */
     size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     char *raw = fits ? aligned_alloc(ALIGNMENT, rounded + ALIGNMENT) : NULL; /* link, then piece */
-    if (raw == NULL) return set_first(arena, first_of(arena), true), NULL;
+    if (raw == NULL) {
+        arena->refused = fmax(arena->refused, (double)count * (double)size);
+        return set_first(arena, first_of(arena), true), NULL;
+    }
     memset(raw, 0, rounded + ALIGNMENT);
     sgfsi_piece *piece = (sgfsi_piece *)(void *)raw;
     piece->next = first_of(arena);
     set_first(arena, piece, false);
     return raw + ALIGNMENT;
+}
+
+sgfs_status sgfsi_arena_explain(const sgfsi_arena *arena, sgfs_status status, sgfs_err *err) {
+    char needed[24], there[24];
+    if (status != SGFS_ENOMEM || err == NULL || arena->refused < 1 << 20) return status;
+    sgfsi_append(err->text, sizeof err->text, " It needs %s at once, and there are %s.",
+                 sgfsi_format_bytes(arena->refused, needed),
+                 sgfsi_format_bytes(sgfsi_memory(), there));
+    return status;
 }
 
 bool sgfsi_arena_keep(sgfsi_arena *arena, void (*release)(const void *user, void *what),
@@ -71,7 +89,7 @@ void sgfsi_arena_free(sgfsi_arena *arena) {
         free(piece);
         piece = next;
     }
-    arena->head = NULL;
+    *arena = (sgfsi_arena){NULL, 0};
 }
 
 bool sgfsi_resize(void *array, int64_t count, size_t size) {

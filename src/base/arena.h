@@ -10,8 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
+
 typedef struct sgfsi_arena {
     struct sgfsi_piece *head;
+    double refused; /* bytes of the largest piece that could not be made; 0: all could */
 } sgfsi_arena;
 
 /* count x size bytes, or NULL when memory is out or the product overflows (count < 0 included). */
@@ -22,6 +25,9 @@ bool sgfsi_arena_keep(sgfsi_arena *arena, void (*release)(const void *user, void
 /* A copy; NULL for text that could not be made before. */
 char *sgfsi_arena_text(sgfsi_arena *arena, const char *text);
 bool sgfsi_arena_failed(const sgfsi_arena *arena); /* did any of these return NULL so far? */
+/* The status; where that is why it is SGFS_ENOMEM, err learns how many bytes were asked for, and how
+ * many there are. */
+sgfs_status sgfsi_arena_explain(const sgfsi_arena *arena, sgfs_status status, sgfs_err *err);
 void sgfsi_arena_free(sgfsi_arena *arena);
 
 /* Arrays that grow; array is the address of a pointer from malloc. resize: to count elements. grow:

@@ -17,6 +17,9 @@
  * now: one that is not found any more could not be looked for, which needs memory. */
 static int reason_of(const char *why) {
     size_t length = strlen(why);
+    if (strncmp(why, "cannot create ", 14) == 0 ||
+        (strncmp(why, "cannot allocate ", 16) == 0 && strstr(why, "static TLS") == NULL))
+        return ENOMEM; /* a descriptor, a list, a name */
     if (strcmp(why, "cannot open shared object file") == 0 || strcmp(why, "out of memory") == 0 ||
         strcmp(why, "failed to map segment from shared object") == 0)
         return ENOMEM;
@@ -49,7 +52,8 @@ sgfsi_library *sgfsi_library_open(const char *path, sgfs_err *err) {
     if (why == NULL) why = "no reason is known";
     bool itself = strncmp(why, exact, (size_t)n) == 0 && strncmp(why + n, ": ", 2) == 0;
     if (itself) why += n + 2;
-    int error = itself ? reason_of(why) : 0;
+    /* Where no memory is left for a sentence either, that is all it says. */
+    int error = itself || strcmp(why, "out of memory") == 0 ? reason_of(why) : 0;
     if (error != 0) sgfsi_fail_io(err, path, "load it", error);
     else
         sgfsi_fail(err, SGFS_EDATA,

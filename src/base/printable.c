@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * printable.c: UTF-8 without control characters.
+ * printable.c: UTF-8 without control characters; words in quotes.
  */
 #include "base/printable.h"
 
-#include <stdbool.h>
+#include <string.h>
 
 /* No byte beyond the terminating zero is looked at: it continues no character. */
 size_t sgfsi_printable_character(const unsigned char *s) {
@@ -23,4 +23,27 @@ void sgfsi_printable(char *text) {
         if (n == 0) *text = '?';
         text += n == 0 ? 1 : n;
     }
+}
+
+bool sgfsi_shell_word(const char *word, char *out, size_t room) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./=:,+@%";
+    size_t length = strlen(word), needed = length + 1, n;
+    bool whole = word[strspn(word, plain)] == '\0';
+    if (length == 0 || word[0] == '-') return false;
+    for (const char *c = word; *c != '\0'; c += n) {
+        n = sgfsi_printable_character((const unsigned char *)c);
+        if (n == 0) return false;
+        if (*c == '\'') needed += 3;
+    }
+    if (!whole) needed += 2;
+    if (needed > room) return false;
+    if (whole) return memcpy(out, word, needed), true;
+    *out++ = '\'';
+    for (; *word != '\0'; word++) {
+        if (*word == '\'') out = (char *)memcpy(out, "'\\''", 4) + 4;
+        else *out++ = *word;
+    }
+    memcpy(out, "'", 2);
+    return true;
 }

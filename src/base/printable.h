@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
- * printable.h: text that may come from anywhere, made fit for a terminal.
+ * printable.h: text that may come from anywhere, made fit for a terminal, and for a shell.
  */
 #ifndef SGFSI_PRINTABLE_H
 #define SGFSI_PRINTABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Bytes of the UTF-8 character at s, which is zero-terminated; 0 where there is none, or one that
@@ -11,5 +12,10 @@
 size_t sgfsi_printable_character(const unsigned char *s);
 /* Whatever is no such character becomes a question mark. */
 void sgfsi_printable(char *text);
+
+/* A word as a shell takes it, in quotes where it would be taken apart. What is pasted must do no
+ * harm: false, with `out` as it was, where the word is empty, begins with a dash, has characters
+ * that print nothing, or finds no room. */
+bool sgfsi_shell_word(const char *word, char *out, size_t room);
 
 #endif

@@ -65,7 +65,9 @@ static sgfs_status open_view(sgfsi_chain *w, sgfs_err *err) {
     if (s->layout == NULL) return sgfsi_fail_memory(err, "a chain");
     if (kinds->sampler->step_together != NULL) return SGFS_OK; /* chains have one view in common */
     if (kinds->sampler->full_data) {
-        return sgfsi_full_open(&s->full, m, w->plan->inner, false, &w->arena, err);
+        sgfs_status status = sgfsi_full_open(&s->full, m, w->plan->inner, false, &w->arena, err);
+        s->full.stop = w->plan->stop;
+        return status;
     }
     sgfs_status status = sgfsi_eval_open(&s->eval, m, kinds->scheme, w->plan->n, &w->arena, err);
     if (status == SGFS_OK) sgfsi_eval_stream(&s->eval, s->seed, s->chain);
@@ -238,9 +240,10 @@ bool sgfsi_chain_step(sgfsi_chain *w, int64_t count, const sgfsi_output *out) {
     sgfs_status status = kind->step_together != NULL
                              ? kind->step_together(&w->sampler, &now, &w->err)
                              : kind->step(&w->sampler, &now, w->theta, w->stats, &w->err);
-    bool fine = true;
+    bool fine = status != SGFS_ESTOPPED;
     const sgfs_err err = w->err;
-    for (int64_t c = 0; c < count; c++) {
+    for (int64_t c = 0; c < count && !fine; c++) w[c].abandoned = true; /* it has not been */
+    for (int64_t c = 0; c < count && status != SGFS_ESTOPPED; c++) {
         w[c].t = now.t;
         w[c].status = status;
         w[c].err = err;

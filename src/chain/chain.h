@@ -39,6 +39,7 @@ typedef struct sgfsi_chain {
     double validating;            /* seconds of the stretch that are not the chain's */
     sgfs_status status;
     sgfs_err err;
+    bool abandoned; /* an iteration was given up in its middle: the sampler has no state to keep */
 } sgfsi_chain;
 
 sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfsi_plan *plan,
@@ -47,7 +48,7 @@ sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfs
 sgfs_status sgfsi_chain_validate(sgfsi_chain *w, const sgfsi_validation_rows *validation,
                                  sgfs_err *err);
 /* One iteration of `count` chains that walk together, or of one; keeps the draw when it is due.
- * False: it failed; how is left in w->status and w->err of each. */
+ * False: it failed, and how is left in w->status and w->err of each; or it was given up. */
 bool sgfsi_chain_step(sgfsi_chain *w, int64_t count, const sgfsi_output *out);
 /* Hand buffered draws over. */
 sgfs_status sgfsi_chain_flush(sgfsi_chain *w, const sgfsi_output *out, sgfs_err *err);

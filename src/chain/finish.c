@@ -65,8 +65,7 @@ static sgfs_status hand_over(sgfs_run *run, sgfs_err *err) {
 static sgfs_status keep_state(sgfs_run *run, sgfs_err *unsettled, sgfs_err *err) {
     size_t bytes;
     sgfs_err why = {SGFS_OK, ""};
-    for (int64_t c = 0; c < run->plan.chains; c++)
-        if (run->chain[c].status != SGFS_OK) return SGFS_OK;     /* an earlier one is the last */
+    if (!sgfsi_run_has_state(run)) return SGFS_OK;
     bool rehearsed = sgfsi_config_flag(run->cfg, "run.dry_run"); /* its file has no name */
     if (!sgfs_run_done(run) || rehearsed) return sgfsi_run_save(run, err);
     void *state = sgfsi_state_save(run, &bytes, err);

@@ -299,7 +299,8 @@ sgfs_status sgfsi_plan_make(sgfsi_plan *plan, const sgfs_model *model, const sgf
     int64_t first = 0;
     bool chosen = plan->kinds.sampler != NULL && why == NULL; /* by the caller */
     sgfsi_plan_free(plan);
-    *plan = (sgfsi_plan){.cfg = cfg, .log = sgfsi_config_log(cfg), .kinds = plan->kinds};
+    *plan = (sgfsi_plan){
+        .cfg = cfg, .log = sgfsi_config_log(cfg), .stop = plan->stop, .kinds = plan->kinds};
     if (why != NULL) status = sgfsi_choose_fallback(plan, model, why, choice, err);
     else if (!chosen) status = sgfsi_choose(plan, model, choice, err);
     /* what only the sampler that was given up reads is not read, and that has been said */

@@ -41,12 +41,19 @@ static double pause_after(const sgfs_run *run, double cost) {
     return fmax(fmin(fmax(100 * cost, 1), 10), 20 * cost);
 }
 
+bool sgfsi_run_has_state(const sgfs_run *run) {
+    for (int64_t c = 0; c < run->plan.chains; c++)
+        if (run->chain[c].status != SGFS_OK || run->chain[c].abandoned) return false;
+    return true;
+}
+
 sgfs_status sgfsi_run_save(sgfs_run *run, sgfs_err *err) {
     size_t bytes;
     sgfs_err own;
     double begin = sgfsi_now();
     if (err == NULL) err = &own;
     if (run->out.file == NULL || run->model->ctx.comm->size > 1) return SGFS_OK;
+    if (!sgfsi_run_has_state(run)) return SGFS_OK;
     sgfs_status status = note_costs(run, err);
     if (status != SGFS_OK) return status;
     void *state = sgfsi_state_save(run, &bytes, err);

@@ -9,7 +9,10 @@
 /* Between two stretches: SGFS_EIO where the data have changed; then costs so far once a second, and
  * a state when it is due. */
 sgfs_status sgfsi_run_keep(sgfs_run *run, sgfs_err *err);
-/* A state now. */
+/* False where a chain has failed or was left in the middle of an iteration: the last state that was
+ * saved is the last one there will be. */
+bool sgfsi_run_has_state(const sgfs_run *run);
+/* A state now, if there is one. */
 sgfs_status sgfsi_run_save(sgfs_run *run, sgfs_err *err);
 
 /* Options that a run in `header` has and that would be chosen otherwise for more draws, into cfg,

@@ -38,6 +38,7 @@ static sgfs_status open_chains(sgfs_run *run, sgfs_err *err) {
         run->chain[c].index = c;
         run->chain[c].sampler.first = c > 0 ? &run->chain[0].sampler : NULL;
         status = sgfsi_chain_open(&run->chain[c], run->model, &run->plan, err);
+        status = sgfsi_arena_explain(&run->chain[c].arena, status, err);
         if (run->chain[0].sampler.fallback[0] != '\0') break;
         if (status == SGFS_OK) status = sgfsi_rehearse_room(run, c + 1, &used, err);
     }
@@ -99,6 +100,7 @@ sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const 
         return NULL;
     }
     run->model = model;
+    if (model->ctx.comm->size == 1) run->plan.stop = &run->stop;
     if (kinds != NULL) run->plan.kinds = *kinds;
     sgfsi_scope scope = sgfsi_context_enter(&model->ctx);
     sgfs_status status = set_up(run, err);
@@ -321,8 +323,7 @@ const double *sgfs_run_theta(const sgfs_run *run, int64_t chain) {
 }
 
 void sgfs_run_stop(sgfs_run *run) {
-    if (run == NULL) return;
-    atomic_store_explicit(&run->stop, 1, memory_order_relaxed);
+    if (run != NULL) sgfsi_stop_ask(&run->stop);
 }
 
 void sgfs_run_on_progress(sgfs_run *run, sgfs_progress_fn on_progress, void *user) {

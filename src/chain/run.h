@@ -4,8 +4,6 @@
 #ifndef SGFSI_RUN_H
 #define SGFSI_RUN_H
 
-#include <stdatomic.h>
-
 #include "chain/chain.h"
 #include "chain/choose.h"
 #include "rows/fingerprint.h"
@@ -22,7 +20,7 @@ struct sgfs_run {
     sgfsi_validation_rows validation; /* zeroed without --validate */
     char *describe;
     char *path;      /* of the file attached, or NULL */
-    atomic_int stop; /* asked to stop; safe from a signal handler */
+    sgfsi_stop stop; /* asked to */
     bool ended;      /* all processes know that it stopped or failed */
     sgfs_progress_fn on_progress;
     void *progress_user;
@@ -36,7 +34,7 @@ struct sgfs_run {
 
 /* Somebody wants the run to stop. */
 static inline bool sgfsi_run_to_stop(const sgfs_run *run) {
-    return atomic_load_explicit(&run->stop, memory_order_relaxed) != 0;
+    return sgfsi_stop_asked(&run->stop);
 }
 
 /* And it does: at once, or where several processes have to stop at the same iteration, when all

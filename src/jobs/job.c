@@ -49,7 +49,7 @@ sgfs_job *sgfsi_job_opened(sgfs_job *job, sgfs_status status) {
 }
 
 bool sgfsi_job_stopping(const sgfs_job *job) {
-    return atomic_load_explicit(&job->stop, memory_order_relaxed) != 0;
+    return sgfsi_stop_asked(&job->stop);
 }
 
 double sgfsi_job_seconds(const sgfs_job *job) {
@@ -101,11 +101,11 @@ sgfs_status sgfs_job_run(sgfs_job *job, sgfs_err *err) {
     if (job->ran) return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_job_run: the job was done already.");
     job->ran = true;
     job->start = sgfsi_now();
-    return job->kind->run(job, err);
+    return sgfsi_arena_explain(&job->arena, job->kind->run(job, err), err);
 }
 
 void sgfs_job_stop(sgfs_job *job) {
-    if (job != NULL) atomic_store_explicit(&job->stop, 1, memory_order_relaxed);
+    if (job != NULL) sgfsi_stop_ask(&job->stop);
 }
 
 const void *sgfs_job_result(const sgfs_job *job) {

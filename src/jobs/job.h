@@ -9,10 +9,9 @@
 #ifndef SGFSI_JOB_H
 #define SGFSI_JOB_H
 
-#include <stdatomic.h>
-
 #include "base/arena.h"
 #include "base/config.h"
+#include "base/stop.h"
 
 typedef struct sgfsi_job_kind {
     const char *stage;          /* of its options: "predict" */
@@ -39,7 +38,7 @@ struct sgfs_job { /* the first member of every kind's own struct */
     int64_t threads;    /* that may work at the same time */
     const void *result; /* NULL: none yet */
     bool ran;
-    atomic_int stop; /* set by a signal handler, perhaps */
+    sgfsi_stop stop; /* asked to */
     double start;    /* clock when it began to run */
     sgfs_progress_fn on_progress;
     void *progress_user;

@@ -132,7 +132,7 @@ sgfs_status sgfsi_ascent_move(sgfsi_ascent *a, bool wolfe, sgfs_err *err) {
     place low = {.lp = a->lp, .slope = a->slope, .finite = true}, high = {.size = INFINITY}, at;
     double size = 1;
     for (int64_t k = 0; k < MOST_TRIALS; k++) {
-        if (a->stop != NULL && atomic_load_explicit(a->stop, memory_order_relaxed) != 0)
+        if (a->stop != NULL && sgfsi_stop_asked(a->stop))
             return sgfsi_fail(err, SGFS_ESTOPPED,
                               "Stopped early: no result. The same command starts over.");
         bool first = k == 0; /* nearly always the last as well: A comes with it */

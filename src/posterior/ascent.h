@@ -19,7 +19,7 @@ typedef struct sgfsi_ascent {
     double lp,
         slope; /* log density here; G'direction, the gain to first order of a step of size 1 */
     double tolerance;
-    const atomic_int *stop; /* or NULL */
+    const sgfsi_stop *stop; /* or NULL */
     int64_t most, iterations, passes;
     bool open; /* some parameter has no prior: there may be no mode */
     sgfsi_ticker ticker;

@@ -159,6 +159,7 @@ static sgfs_status search(const sgfs_model *m, const sgfsi_mode_plan *plan, bool
     double distance = 0;
     sgfs_status status = sgfsi_full_open(&full, m, plan->threads, scoring, own, err);
     full.log = sgfsi_config_log(m->cfg);
+    full.stop = plan->stop;
     if (status == SGFS_OK) status = sgfsi_ascent_open(&a, &full, plan->start, scoring, own, err);
     if (status != SGFS_OK) return status;
     a.tolerance = a.open && !scoring ? fmin(plan->tolerance, least_tolerance) : plan->tolerance;

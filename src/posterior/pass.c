@@ -110,6 +110,8 @@ static sgfs_status do_part(sgfsi_full *f, const errand *e, int64_t part) {
     sgfs_status status = SGFS_OK;
     for (int64_t k = part * blocks / f->parts; k < end && status == SGFS_OK; k++) {
         int64_t n = f->N - k * FULL_BLOCK < FULL_BLOCK ? f->N - k * FULL_BLOCK : FULL_BLOCK;
+        if (sgfsi_stop_overdue(f->stop))
+            return sgfsi_fail(&f->err[part], SGFS_ESTOPPED, "A pass over all rows was given up.");
         at.first = k * FULL_BLOCK;
         status = sgfsi_pages_range(&pass->visit, f->model->data, at.first, n, &f->err[part]);
         if (status != SGFS_OK) return status;

@@ -13,6 +13,7 @@
 #ifndef SGFSI_POSTERIOR_H
 #define SGFSI_POSTERIOR_H
 
+#include "base/stop.h"
 #include "model/model.h"
 #include "rows/batch.h"
 
@@ -72,7 +73,8 @@ typedef struct sgfsi_full {
     double *sums;            /* parts x stride: log likelihood, gradient, information */
     sgfs_err *err;           /* parts */
     int64_t rows_touched;
-    const sgfsi_log *log; /* for notes from a pass that takes long; NULL, unless set: none */
+    const sgfsi_log *log;   /* for notes from a pass that takes long; NULL, unless set: none */
+    const sgfsi_stop *stop; /* NULL, unless set: a pass is made to its end; else SGFS_ESTOPPED */
 } sgfsi_full;
 
 /* threads: 0 or less: the context's. curvature: A may be asked for. */

@@ -44,6 +44,18 @@ def test_little_address_space_is_refused_with_the_bytes_and_hangs_nothing(site, 
         assert re.search(r"OpenBLAS needs \d{8,} bytes|Out of memory", done.stderr)
 
 
+@sanitized
+@pytest.mark.parametrize("words", [("--sampler", "nuts", "--metric", "dense"), ("--sampler", "sgfs-f")])
+def test_a_matrix_that_cannot_fit_is_refused_with_both_numbers(site, words):
+    limit = 3 << 30
+    site.ok("simulate", "logistic", "--rows", "20", "--dim", "30000", "--out", "wide.npy", "--overwrite", "-q")
+    done = site("sample", "logistic", "--data", "wide.npy", *words, "--out", "wide.run", "-q",
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+    assert done.returncode == MEMORY
+    numbers = [float(x) for x in re.findall(r"([\d.]+) GB", done.stderr)]
+    assert len(numbers) == 2 and numbers[0] > 7 and 2 < numbers[1] < 3.3, done.stderr
+
+
 # ---- rows ----------------------------------------------------------------------------------------
 
 @pytest.fixture(scope="module")

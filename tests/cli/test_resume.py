@@ -77,6 +77,23 @@ def test_asked_to_stop(site, number):
     assert_same(site.folder / "whole.run", path)
 
 
+def test_asked_to_stop_in_the_middle_of_a_long_iteration(site):
+    """It is given up; the run goes on from the state before it, to the same bits."""
+    words = ("sample", "logistic", "--data", "rows.csv", "--target", "y", "--sampler", "hmc", "--leapfrog", "100000",
+             "--warmup", "1", "--draws", "2", "--chains", "1", "--checkpoint", "0", "-q")
+    begin = time.monotonic()
+    site.ok(*words, "--out", "slow.ref", "--overwrite")
+    took = time.monotonic() - begin
+    process = site.start(*words, "--out", "slow.run", "--overwrite")
+    time.sleep(0.5 * took)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == STOPPED, err
+    assert "Stopped early at iteration" in err and "--resume slow.run" in err, err
+    site.ok("sample", "--resume", "slow.run", "-q")
+    assert_same(site.folder / "slow.ref", site.folder / "slow.run")
+
+
 def test_out_of_disk(site):
     def full():
         resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))

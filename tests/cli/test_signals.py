@@ -13,6 +13,7 @@ import time
 import pytest
 
 from cli_program import PROGRAM, SHORT, lines, quarters, write
+from resumed import END, STATE, blocks
 
 STOPPED, AT_ONCE = 75, 130
 PROMPT = 4
@@ -102,6 +103,25 @@ def test_a_request_to_stop_is_heard_in_every_phase(site, phase):
     assert code == STOPPED and seconds < PROMPT, said
     assert "Stopped" in said.splitlines()[-1]
     assert not [p.name for p in site.folder.iterdir() if "tmp" in p.name or p.suffix == ".sgd"]
+
+
+def test_a_trajectory_without_end_is_given_up_and_the_run_can_go_on(site):
+    process = begin(site, "leapfrog", "--max-time", "1.5", seconds=0)
+    code, seconds, said = end_of(process)
+    assert code == STOPPED and seconds < 1.5 + PROMPT
+    assert "Stopped early at iteration 0 of" in said and "sgfs sample --resume out.run" in said.splitlines()[-1], said
+    kinds = [block[0] for block in blocks(site.folder / "out.run")[1]]
+    assert END in kinds and STATE not in kinds  # the middle of an iteration is no state
+
+
+def test_a_run_that_is_stopped_while_it_is_taken_up_can_still_be_taken_up(site):
+    (site.folder / "again.run").write_bytes((site.folder / "fit.run").read_bytes())
+    process = site.start("sample", "--resume", "again.run", "--draws", "100000", "--data", "-", stdin=subprocess.PIPE)
+    time.sleep(0.7)
+    process.send_signal(signal.SIGTERM)
+    code, _, said = end_of(process)
+    assert code == STOPPED and "sgfs sample --resume again.run --data -" in said.splitlines()[-1], said
+    assert (site.folder / "again.run").read_bytes() == (site.folder / "fit.run").read_bytes()
 
 
 @pytest.mark.parametrize("phase", [p for p in PHASES if PHASES[p][0] == "sample"])

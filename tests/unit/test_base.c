@@ -20,6 +20,7 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/nearest.h"
+#include "base/printable.h"
 #include "base/rng.h"
 #include "tools/check.h"
 
@@ -811,6 +812,39 @@ static void test_whatever_becomes_of_work_done_apart_is_told(void **state) {
 
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
 
+/* ---- words for a shell ----------------------------------------------------------------------- */
+
+/* The shell itself says what it makes of them. */
+static void test_a_quoted_word_is_what_the_shell_gets(void **state) {
+    (void)state;
+    static const char *const words[] = {"fit.run", "a b",   "it's", "$(id)", "`id`;rm -r x|y&z",
+                                        "\"q\"",   "*?[a]", "~",    "''",    "na\xC3\xAFve.run",
+                                        "a\\nb",   "x#y",   "!1",   "a=b"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        char word[64], command[128], got[64] = "";
+        assert_true(sgfsi_shell_word(words[i], word, sizeof word));
+        snprintf(command, sizeof command, "printf %%s %s", word);
+        FILE *shell = popen(command, "r");
+        assert_non_null(shell);
+        size_t n = fread(got, 1, sizeof got - 1, shell);
+        assert_int_equal(pclose(shell), 0);
+        assert_int_equal(n, strlen(words[i]));
+        assert_string_equal(got, words[i]);
+    }
+}
+
+static void test_words_that_could_do_harm_are_not_handed_to_a_shell(void **state) {
+    (void)state;
+    char out[8] = "RUN";
+    static const char *const words[] = {"",         "-rf",  "a\nb",     "a\033[2J",
+                                        "\xC2\x9B", "\xFF", "12345678", "' ' '"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        assert_false(sgfsi_shell_word(words[i], out, sizeof out));
+        assert_string_equal(out, "RUN");
+    }
+    assert_true(sgfsi_shell_word("1234567", out, sizeof out));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_philox_gives_the_published_answers),
@@ -846,6 +880,8 @@ int main(void) {
         IN_FOLDER(test_reading_small_files_whole),
         cmocka_unit_test(test_edit_distance),
         cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_a_quoted_word_is_what_the_shell_gets),
+        cmocka_unit_test(test_words_that_could_do_harm_are_not_handed_to_a_shell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

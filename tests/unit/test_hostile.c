@@ -44,10 +44,11 @@ typedef struct seed {
     char path[600];
     unsigned char *bytes; /* and one more */
     size_t size;
+    size_t apart; /* every so many of its bytes are changed */
 } seed;
 
 static seed load(const char *folder, const char *name) {
-    seed s = {.bytes = malloc(LONGEST)};
+    seed s = {.bytes = malloc(LONGEST), .apart = 5};
     snprintf(s.path, sizeof s.path, "%.300s/%.200s", folder, name);
     FILE *f = fopen(s.path, "rbe");
     if (f == NULL || s.bytes == NULL) fail_msg("%s", s.path);
@@ -58,11 +59,22 @@ static seed load(const char *folder, const char *name) {
 
 typedef void (*seed_fn)(const char *name, const seed *s);
 
-/* fn on every seed of the format; there must be some. */
+/* fn on every seed of the format; there must be some. What goes on with a run is shown runs as they
+ * are made here, too. */
 static void each_seed(const char *name, seed_fn fn) {
     char folder[400];
     int count = 0;
-    snprintf(folder, sizeof folder, "%s/fuzz/corpus/%s", SGFS_SOURCE_DIR, name);
+    bool further = strcmp(name, "predict") == 0 || strcmp(name, "resume") == 0;
+    snprintf(folder, sizeof folder, "%s/fuzz/corpus/%s", SGFS_SOURCE_DIR, further ? "run" : name);
+    for (int which = 0; further && which < 2 * FEED_SAMPLERS; which++) {
+        seed s = {.path = "a good run", .bytes = malloc(LONGEST), .apart = 331};
+        const unsigned char *good = feed_good_run(which, &s.size);
+        assert_non_null(s.bytes);
+        memcpy(s.bytes, good, s.size);
+        alarm(SECONDS);
+        fn(name, &s);
+        free(s.bytes);
+    }
     DIR *d = opendir(folder);
     if (d == NULL) fail_msg("no seeds in %s", folder);
     for (struct dirent *e; (e = readdir(d)) != NULL;) {
@@ -90,7 +102,8 @@ static void read_all_ways(const char *name, const seed *s) {
 
 /* Every place of small files, and of heads; elsewhere some, and in pages full of zeros few. */
 static bool worth_it(const seed *s, size_t i) {
-    return s->size <= SMALL || i < 128 || (s->bytes[i] != 0 && i % 5 == 0) || i % 61 == 0;
+    return s->size <= SMALL || i < 128 || (s->bytes[i] != 0 && i % s->apart == 0) ||
+           i % (12 * s->apart + 1) == 0;
 }
 
 /* Blocks of exactly the size: a sanitizer sees one byte too many. */
@@ -130,6 +143,17 @@ static void test_changed(void **state) {
     each_seed(*state, change_everywhere);
 }
 
+/* Else the hostile ones among them would show nothing. */
+static void test_good_runs_go_on(void **state) {
+    (void)state;
+    for (int which = 0; which < 2 * FEED_SAMPLERS; which++) {
+        size_t size;
+        const unsigned char *good = feed_good_run(which, &size);
+        assert_int_equal(feed_predict(good, size), SGFS_OK);
+        assert_int_equal(feed_resume(good, size), SGFS_OK);
+    }
+}
+
 #define READER(name)                                                                               \
     {name " seeds", test_seeds, NULL, NULL, name},                                                 \
         {name " cut off", test_cut_off, NULL, NULL, name}, {                                       \
@@ -137,10 +161,13 @@ static void test_changed(void **state) {
     }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {READER("csv"),    READER("libsvm"), READER("npy"),
-                                       READER("idx"),    READER("packed"), READER("run"),
-                                       READER("config"), READER("truth"),  READER("start"),
-                                       READER("prior"),  READER("matrix")};
+    const struct CMUnitTest tests[] = {READER("csv"),    READER("libsvm"),
+                                       READER("npy"),    READER("idx"),
+                                       READER("packed"), READER("run"),
+                                       READER("config"), READER("truth"),
+                                       READER("start"),  READER("prior"),
+                                       READER("matrix"), READER("predict"),
+                                       READER("resume"), cmocka_unit_test(test_good_runs_go_on)};
     limit_memory();
     omp_set_num_threads(1); /* thousands of files of a few bytes */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,7 +33,7 @@ typedef struct scorer {
     const sgfs_draws *draws;
     const int64_t *row;
     int64_t n, groups; /* rows; groups of them */
-    atomic_int *stop;
+    const sgfsi_stop *stop;
     room *room;
     sgfsi_tally tally[SGFSI_HELDOUT_GROUPS];
     sgfs_status status[SGFSI_HELDOUT_GROUPS];
@@ -41,7 +41,7 @@ typedef struct scorer {
 } scorer;
 
 static bool is_stopping(const scorer *s) {
-    return s->stop != NULL && atomic_load_explicit(s->stop, memory_order_relaxed) != 0;
+    return s->stop != NULL && sgfsi_stop_asked(s->stop);
 }
 
 static void score_group(scorer *s, int64_t group) {
@@ -122,8 +122,8 @@ static sgfs_status score(scorer *s, int64_t threads, sgfsi_heldout *out, sgfs_er
 }
 
 sgfs_status sgfsi_heldout_score(const sgfs_model *m, const sgfs_draws *draws, const int64_t *row,
-                                int64_t n, int64_t threads, atomic_int *stop, sgfsi_heldout *out,
-                                sgfs_err *err) {
+                                int64_t n, int64_t threads, const sgfsi_stop *stop,
+                                sgfsi_heldout *out, sgfs_err *err) {
     sgfs_err own;
     if (err == NULL) err = &own;
     sgfsi_view_scale scale = m->kind->to_user != NULL ? SGFSI_NO_SCALE : SGFSI_SAME_SCALE;

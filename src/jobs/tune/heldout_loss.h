@@ -4,7 +4,7 @@
 #ifndef SGFSI_HELDOUT_LOSS_H
 #define SGFSI_HELDOUT_LOSS_H
 
-#include <stdatomic.h>
+#include "base/stop.h"
 
 #include "model/model.h"
 #include "sink/draws.h"
@@ -22,7 +22,7 @@ typedef struct sgfsi_heldout {
  * training rows. `threads` share the work; the numbers do not depend on
  * how many. SGFS_ESTOPPED when *stop (may be NULL) becomes other than 0. */
 sgfs_status sgfsi_heldout_score(const sgfs_model *m, const sgfs_draws *draws, const int64_t *row,
-                                int64_t n, int64_t threads, atomic_int *stop, sgfsi_heldout *out,
-                                sgfs_err *err);
+                                int64_t n, int64_t threads, const sgfsi_stop *stop,
+                                sgfsi_heldout *out, sgfs_err *err);
 
 #endif
