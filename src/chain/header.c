@@ -10,6 +10,7 @@
 
 #include "base/number.h"
 #include "chain/state.h"
+#include "context/device/kernel.h"
 #include "model/prior.h"
 
 static void put_parameters(sgfsi_json *o, const sgfs_model *m) {
@@ -164,6 +165,10 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run, sgfs_err *err) {
     sgfsi_json_text(machine, "device", dev->name);
     if (dev->ops->library != NULL) sgfsi_json_text(machine, "blas", dev->ops->library(dev));
     if (dev->ops->kernel != NULL) sgfsi_json_text(machine, "blas_core", dev->ops->kernel(dev));
+    const char *own = getenv(SGFSI_KERNEL_WAS);
+    if (dev->ops->kernel != NULL && own != NULL)
+        sgfsi_json_text(machine, "blas_core_in_place_of", own);
+    sgfsi_json_text(machine, "compiled_for", sgfsi_compiled_for());
     sgfsi_json_int(machine, "threads", run->plan.threads * run->plan.inner);
     sgfs_status status = put_inputs(o, run, err);
     if (status == SGFS_OK && sgfsi_json_whole(o)) return o;
