@@ -2,7 +2,6 @@
 """Data that change: under a run, which ends it, and between a run and those who open its data again."""
 import os
 import shutil
-import signal
 import time
 
 import numpy as np
@@ -80,19 +79,6 @@ def test_a_run_whose_data_changed_goes_on_when_they_are_back(site):
     (site.folder / "rows.npy").write_bytes(good)
     site.ok("sample", "--resume", "fit.run", "-q")
     assert (site.draws("fit.run") == site.draws("whole.run")).all()
-
-
-def test_a_run_that_is_stopped_right_after_its_data_changed(site):
-    """The last state is one of the old data, too: they are looked at before it is saved."""
-    process = under_way(site, "rows.npy")
-    time.sleep(1)
-    process.send_signal(signal.SIGSTOP)  # so that it cannot look by chance
-    with open(site.folder / "rows.npy", "r+b") as f:
-        f.write(other(site.folder, "rows.npy").read_bytes())
-    process.send_signal(signal.SIGINT)
-    process.send_signal(signal.SIGCONT)
-    _, err = process.communicate(timeout=20)
-    assert process.returncode == IO and "changed" in err, err
 
 
 def test_a_packed_file_that_changes_under_a_run_ends_it(site):

@@ -156,6 +156,48 @@ static void test_one_target_of_large_arrays(void **state) {
     free_rows(&r);
 }
 
+static void write_csv(const char *csv, const rows *r) {
+    FILE *f = fopen(csv, "w");
+    assert_non_null(f);
+    fputs("a,b,y\n", f);
+    for (int64_t i = 0; i < r->n; i++)
+        fprintf(f, "%.3f,%.3f,%d\n", r->x[i * r->cols], r->x[i * r->cols + 1], (int)r->y[i]);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* Whoever owns the loop has nobody who looks at the files meanwhile. */
+static void test_files_are_looked_at_before_the_last_state(void **state) {
+    (void)state;
+    char csv[80];
+    sgfs_err err = {SGFS_OK, ""};
+    rows r = make_rows(ROWS, COLS, 0);
+    int64_t one = 0, zero = 0;
+    while (r.y[one] != 1) one++;
+    while (r.y[zero] != 0) zero++;
+    snprintf(csv, sizeof csv, "%s.csv", path);
+    write_csv(csv, &r);
+    sgfs_config *cfg = options();
+    sgfs_data *data = sgfs_data_open(csv, cfg, &err);
+    sgfs_model *model = sgfs_model_open("logistic", data, cfg, &err);
+    sgfs_run *run = sgfs_run_open(model, cfg, &err);
+    assert_int_equal(sgfs_run_attach(run, path, &err), SGFS_OK);
+    assert_int_equal(sgfs_run_step(run, 10, &err), SGFS_OK);
+    exchange(&r.y[one], &r.y[zero]);
+    write_csv(csv, &r);
+    assert_int_equal(sgfs_run_close(run, &err), SGFS_EIO);
+    assert_non_null(strstr(err.text, "changed"));
+    sgfs_run_free(run);
+    sgfs_draws *kept = sgfs_draws_open(path, &err); /* of which posterior would they be? */
+    assert_non_null(kept);
+    assert_int_equal(sgfs_draws_size(kept).draws, 0);
+    sgfs_draws_free(kept);
+    sgfs_model_free(model);
+    sgfs_data_free(data);
+    sgfs_config_free(cfg);
+    free_rows(&r);
+    unlink(csv);
+}
+
 /* At most a hundredth of the time, whatever a state costs; a disk that was busy once is forgiven. */
 static void test_slow_states_are_saved_less_often(void **state) {
     (void)state;
@@ -187,6 +229,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arrays_have_to_be_those_that_the_run_had),
         cmocka_unit_test(test_one_target_of_large_arrays),
+        cmocka_unit_test(test_files_are_looked_at_before_the_last_state),
         cmocka_unit_test(test_slow_states_are_saved_less_often),
     };
     snprintf(path, sizeof path, "test_resume_%ld.run", (long)getpid());
