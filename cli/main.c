@@ -124,8 +124,19 @@ static int follow(int argc, char **argv) {
     return finish(run(command, argc - 2, argv + 2));
 }
 
+/* OpenBLAS reads its kernels' name while it is loaded, before anything here: where it should be
+ * another one, the program begins once more. A user who has set it knows better. */
+static void suit_processor(char **argv) {
+    const char *name, *value;
+    if (!sgfs_list("environment", 0, &name, &value) || getenv(name) != NULL) return;
+    for (int64_t i = 0; sgfs_list("environment", i, &name, &value); i++)
+        if (setenv(name, value, 1) != 0) return;
+    (void)execv("/proc/self/exe", argv);
+}
+
 int main(int argc, char **argv) {
     take_descriptors();
+    suit_processor(argv);
     cli_guard_terminal();
     int code = follow(argc, argv);
     if (is_limited()) _exit(code);

@@ -348,8 +348,9 @@ typedef struct sgfs_sampler_kind {
     void (*fields)(const sgfs_sampler *s, struct sgfsi_fields *list);
     /* Autocorrelation time in iterations that theory predicts; 0: not known. */
     double (*tau)(const struct sgfsi_plan *plan);
-    /* A sentence about what is approximate at these settings, or NULL. */
-    const char *(*caution)(const struct sgfsi_plan *plan, const char *fisher);
+    /* A sentence about what is approximate: always, or at these settings (NULL: nothing). */
+    const char *caution;
+    const char *(*caution_at)(const struct sgfsi_plan *plan, const char *fisher);
     /* What may help where numbers ran out ("a larger --alpha"): at most two; how many. NULL:
      * none. */
     int (*advise)(const struct sgfsi_plan *plan, const char *advice[2]);

@@ -16,9 +16,10 @@
  *     pairs    tau (N (D + 20 R) + c)            tau from a trial (posterior/hill.h)
  *     hmc      30 passes of two products         30: measured on tables that pairs fail on
  *
- * Neither rows nor pairs are taken where the density 3 sd out along some parameter is e times the
- * Gaussian's: a chain would stay in such a tail, and a run of few draws would not see it. Looking
- * costs a pass for 64 parameters, next to an anchor that takes several with as many products.
+ * Neither rows nor pairs are taken where the posterior 5 sd out in some direction is far above the
+ * Gaussian: a chain would stay in such a tail, and a run of few draws would not see it. Looking
+ * costs a pass for 64 parameters and six of 16 places, next to an anchor that takes several with as
+ * many products.
  *
  * R is the number of predictors a row has (classes of a softmax, else 1) and c = D^2 + 30,000. A
  * row that is drawn and asked by itself takes as long as a hundred that go through a product (0.2
@@ -68,8 +69,10 @@ static const double enough = 400;  /* effective draws */
 #define MOST_WORK (600 * 20e9 / 2) /* multiplications in ten minutes */
 /* With fewer of the trial accepted the weights have a tail that 64 pairs do not show. */
 static const double least_accepted = 0.6;
-/* A chain that gets to where a pair weighs e times what it should stays there for long. */
-static const double most_excess = 1;
+/* Of the log weight of a pair 5 sd out. Where weights are just without variance, at 25/4, a chain
+ * stays there for hundreds of iterations; real tables with up to 4.9 had an autocorrelation time of
+ * at most 3, one with 5.3 had 5, and those above 7 had 28 and more. */
+static const double most_excess = 5;
 static const double hmc_passes = 30, trees_passes = 300; /* for an effective draw */
 /* A network's run is fitted into so much work (10 s); its least, 200 iterations of four chains with
  * 31 steps each, may be two minutes. */

@@ -22,8 +22,6 @@
 #include "diagnostics/ess.h"
 #include "diagnostics/trust.h"
 
-static const double enough = 400;
-
 typedef struct measured {
     double ess, rhat;
 } measured;
@@ -74,7 +72,7 @@ sgfs_status sgfsi_run_lengthen(sgfs_run *run, sgfs_err *err) {
     status = sgfsi_comm_agree(comm, status, err);
     if (status == SGFS_OK) status = comm->ops->broadcast(comm, sizeof worst, &worst, err);
     /* who asked for fewer effective draws asked for chains that agree less */
-    bool apart = run->plan.ess >= enough && worst.rhat > SGFSI_RHAT_CARE;
+    bool apart = run->plan.ess >= SGFSI_ESS_ENOUGH && worst.rhat > SGFSI_RHAT_CARE;
     if (status != SGFS_OK || !(worst.ess < run->plan.ess || apart)) return status;
     bool further = run->plan.draws < SGFSI_MOST_LENGTHS * run->planned;
     const sgfsi_log *log = sgfsi_config_log(run->cfg);

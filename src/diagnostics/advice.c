@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * advice.c: warnings in plain sentences, each with what to do.
  *
- * Thresholds are those of Vehtari et al. (2021): R-hat at most 1.01, bulk and tail ESS at least 100
- * per chain. Where more draws would help, their number is given: ESS grows in proportion to the
- * draws, so draws needed = draws x 100 chains / ESS. Trajectories (hmc, nuts): any that diverged,
+ * Thresholds are those of the verdict (trust.h), so that none is warned of what it is told to trust.
+ * Where more draws would help, their number is given: ESS grows in proportion to the draws, so
+ * draws needed = draws x 400 / ESS. Trajectories (hmc, nuts): any that diverged,
  * more than 1 % at the maximum tree depth, an E-BFMI under 0.3, as Stan has it. What the run
  * itself had to say (state, interventions, the header's "cautions") is passed on. Nothing here
  * changes a number.
@@ -20,7 +20,7 @@
 #include "sink/export.h"
 
 enum { NAMED = 3, OWN_WARNINGS = 16, TEXT = 640, NAME = 60 };
-static const double ESS_PER_CHAIN = 100.0, SPREAD_MOST = 1.10, SPREAD_APART = 3;
+static const double SPREAD_MOST = 1.10, SPREAD_APART = 3;
 static const double DEEP_MOST = 0.01, BFMI_LEAST = 0.3;
 
 typedef struct list {
@@ -147,7 +147,7 @@ static void warn_apart(list *out, int64_t worst) {
         others = rest;
     }
     warn(out,
-         "The chains have not come together (R-hat is over 1.01, up to %s for %.*s: chain %lld is "
+         "The chains have not come together (R-hat is up to %s for %.*s: chain %lld is "
          "around %s, the others around %s): these are not yet draws from one posterior. Use a "
          "longer --warmup and about --draws %lld (now %lld).",
          SGFSI_DIGITS(s->row[worst].r_hat, 3), (int)NAME, s->row[worst].name,
@@ -158,7 +158,8 @@ static void warn_apart(list *out, int64_t worst) {
 static void judge_rhat(list *out) {
     const sgfs_summary *s = out->summary;
     char names[TEXT];
-    int64_t worst = 0, over = name_worst(s, rhat_badness, SGFSI_RHAT_AGREES, names);
+    double agrees = sgfsi_rhat_agrees(s->chains);
+    int64_t worst = 0, over = name_worst(s, rhat_badness, agrees, names);
     if (over == 0) return;
     for (int64_t i = 1; i < s->dim; i++)
         if (s->row[i].r_hat > s->row[worst].r_hat || isnan(s->row[worst].r_hat)) worst = i;
@@ -171,9 +172,10 @@ static void judge_rhat(list *out) {
     if (s->ess_min > 0.0 && draws_needed(out, s->ess_min) > more)
         more = draws_needed(out, s->ess_min);
     warn(out,
-         "R-hat is over 1.01 for %lld of %lld parameters (up to %s; worst: %s): the chains %s. Use "
+         "R-hat is over %s for %lld of %lld parameters (up to %s; worst: %s): the chains %s. Use "
          "at least --draws %lld (now %lld), or a longer --warmup.",
-         (long long)over, (long long)s->dim, SGFSI_DIGITS(s->row[worst].r_hat, 4), names,
+         SGFSI_DIGITS(agrees, 4), (long long)over, (long long)s->dim,
+         SGFSI_DIGITS(s->row[worst].r_hat, 4), names,
          s->row[worst].r_hat > SGFSI_RHAT_CARE ? "do not agree yet" : "agree only roughly",
          (long long)more, (long long)draws_now(out));
 }
@@ -181,14 +183,14 @@ static void judge_rhat(list *out) {
 static void judge_ess(list *out) {
     const sgfs_summary *s = out->summary;
     char names[TEXT];
-    double bound = ESS_PER_CHAIN * (double)s->chains, least = INFINITY;
+    double least = INFINITY;
     for (int64_t i = 0; i < s->dim; i++) least = fmin(least, -ess_badness(&s->row[i]));
-    int64_t over = name_worst(s, ess_badness, -bound, names);
+    int64_t over = name_worst(s, ess_badness, -SGFSI_ESS_ENOUGH, names);
     if (over == 0) return;
     warn(out,
-         "ESS is under 100 per chain for %lld of %lld parameters (down to %s in all; worst: %s). "
-         "About --draws %lld would be enough (now %lld).",
-         (long long)over, (long long)s->dim, SGFSI_DIGITS(least, 3), names,
+         "ESS is under %d for %lld of %lld parameters (down to %s; worst: %s). About --draws %lld "
+         "would be enough (now %lld).",
+         SGFSI_ESS_ENOUGH, (long long)over, (long long)s->dim, SGFSI_DIGITS(least, 3), names,
          (long long)draws_needed(out, least), (long long)draws_now(out));
 }
 
@@ -198,7 +200,7 @@ static void judge_ess(list *out) {
  * fit to the rows is judged, which does not change with their order. */
 static void judge_density(list *out) {
     double rhat = sgfsi_fit_rhat(out->draws, out->used, out->arena);
-    if (!(rhat > SGFSI_RHAT_AGREES)) return;
+    if (!(rhat > sgfsi_rhat_agrees(out->summary->chains))) return;
     warn(out,
          "R-hat of the fit to the rows is %s: some chains fit better than others, or have not "
          "settled. Use a longer --warmup, or more --draws (now %lld), and compare what the chains "

@@ -23,7 +23,7 @@
 #include "sink/export.h"
 
 enum { TEXT = 480, NAME = 60, LEAST_DRAWS = 20 };
-static const double ESS_LEAST = 100, ESS_ENOUGH = 400;
+static const double ESS_LEAST = 100;
 static const double SPREAD_CARE = 1.1, SPREAD_MOST = 1.3, SPREAD_WILD = 3;
 static const double TAIL_MOST = 4;      /* sd over the sd of the middle 90 % */
 static const double RANGE_LEAST = 0.05; /* of a chain, over the median of the others' */
@@ -63,6 +63,12 @@ static void find(judge *j, sgfs_grade grade, remedy help, const char *format, ..
 
 /* ---- what other files ask, too --------------------------------------------------------------- */
 
+/* Half chains of m effective draws each have R-hat^2 = 1 + 1/m on average. */
+double sgfsi_rhat_agrees(int64_t chains) {
+    double expected = 1 + (double)chains / SGFSI_ESS_ENOUGH;
+    return fmin(fmax(1.01, expected), SGFSI_RHAT_CARE);
+}
+
 /* A cyclical schedule keeps fewer draws than it makes; a complete run has made what its header
  * says. */
 int64_t sgfsi_draws_now(const sgfs_draws *d, const sgfs_summary *s) {
@@ -73,7 +79,7 @@ int64_t sgfsi_draws_now(const sgfs_draws *d, const sgfs_summary *s) {
 }
 
 int64_t sgfsi_draws_needed(const sgfs_draws *d, const sgfs_summary *s, double ess) {
-    double need = ceil((double)sgfsi_draws_now(d, s) * ESS_LEAST * (double)s->chains / ess);
+    double need = ceil((double)sgfsi_draws_now(d, s) * SGFSI_ESS_ENOUGH / ess);
     if (!(need < 1e18)) return INT64_MAX;
     double unit = pow(10.0, fmax(0.0, floor(log10(need)) - 1.0));
     return (int64_t)(ceil(need / unit) * unit);
@@ -282,12 +288,12 @@ static void check_ess(judge *j) {
         find(j, SGFS_GRADE_SHORT, LONGER,
              "the run is too short: its draws of %.*s are worth %s independent ones", (int)NAME,
              name, SGFSI_DIGITS(j->ess_min, 2));
-    else if (j->ess_min < ESS_ENOUGH)
+    else if (j->ess_min < SGFSI_ESS_ENOUGH)
         find(j, SGFS_GRADE_CARE, LONGER,
              "few draws: those of %.*s are worth %s independent ones, and means are known to "
              "%.0f %% of a standard deviation",
              (int)NAME, name, SGFSI_DIGITS(j->ess_min, 3), ceil(100 * precision_of(j->s)));
-    else if (j->rhat_max > SGFSI_RHAT_AGREES)
+    else if (j->rhat_max > sgfsi_rhat_agrees(j->s->chains))
         find(j, SGFS_GRADE_CARE, LONGER, "the chains agree only roughly (R-hat %s for %.*s)",
              SGFSI_DIGITS(j->rhat_max, 4), (int)NAME, j->s->row[j->rhat_at].name);
 }

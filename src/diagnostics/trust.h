@@ -6,11 +6,15 @@
 
 #include "diagnostics/moments.h"
 
-/* R-hat up to which chains agree, up to which they may be read with care, and beyond which they
- * live in different places. */
-#define SGFSI_RHAT_AGREES 1.01
-#define SGFSI_RHAT_CARE   1.05
-#define SGFSI_RHAT_APART  1.2
+/* Effective draws, of all chains together, that are enough; R-hat up to which chains may be read
+ * with care, and beyond which they live in different places. */
+#define SGFSI_ESS_ENOUGH 400
+#define SGFSI_RHAT_CARE  1.05
+#define SGFSI_RHAT_APART 1.2
+
+/* R-hat up to which chains agree: 1.01, or for more than four of them what 400 effective draws of
+ * chains that agree perfectly are expected to have. */
+double sgfsi_rhat_agrees(int64_t chains);
 
 /* Fill grade, trust, verdict and next of a summary from its other fields; strings live in arena. */
 sgfs_status sgfsi_trust(const sgfs_draws *d, const sgfsi_used *used, sgfs_summary *summary,
@@ -25,7 +29,7 @@ bool sgfsi_exchangeable(const sgfs_draws *d);
 double sgfsi_spread_gap(const sgfs_summary_row *row);
 /* Iterations of a chain so far: what --draws counts, thinned away or not. */
 int64_t sgfsi_draws_now(const sgfs_draws *d, const sgfs_summary *s);
-/* --draws that would bring an ESS of `ess` to 100 a chain, rounded up to two digits. */
+/* --draws that would bring an ESS of `ess` to SGFSI_ESS_ENOUGH, rounded up to two digits. */
 int64_t sgfsi_draws_needed(const sgfs_draws *d, const sgfs_summary *s, double ess);
 
 #endif

@@ -22,13 +22,17 @@ double sgfsi_hill_weight(double plus, double minus, double square) {
     return most > -INFINITY ? most + log1p(exp(less - most)) - M_LN2 + 0.5 * square : -INFINITY;
 }
 
-/* Acceptance and autocorrelation time of an independent chain on K proposals with these log
- * weights: a proposal that the chain is at, which happens in proportion to its weight, is left with
- * probability a_k, the mean of min(1, e^(W_l - W_k)) over the others, and stays for 1/a_k
- * iterations. */
-static void judge(int64_t K, const double *W, double *accept, double *tau) {
+/* What K proposals with these log weights are worth to an independent chain: acceptance,
+ * autocorrelation time, and the log of the mean weight. A proposal that the chain is at, which
+ * happens in proportion to its weight, is left with probability a_k, the mean of
+ * min(1, e^(W_l - W_k)) over the others, and stays for 1/a_k iterations. */
+typedef struct worth {
+    double accept, tau, weight;
+} worth;
+
+static worth judge(int64_t K, const double *W) {
     double most = -INFINITY, sum = 0;
-    *accept = *tau = 0;
+    worth w = {0};
     for (int64_t k = 0; k < K; k++) most = fmax(most, W[k]);
     for (int64_t k = 0; k < K; k++) {
         double a = 0, weight = exp(W[k] - most);
@@ -36,11 +40,13 @@ static void judge(int64_t K, const double *W, double *accept, double *tau) {
         for (int64_t l = 0; l < K; l++) a += l == k ? 0 : fmin(1, exp(W[l] - W[k]));
         a /= (double)(K - 1);
         sum += weight;
-        *accept += weight * a;
-        *tau += weight * (2 / a - 1);
+        w.accept += weight * a;
+        w.tau += weight * (2 / a - 1);
     }
-    *accept = sum > 0 ? *accept / sum : 0;
-    *tau = sum > 0 && isfinite(*tau) ? *tau / sum : INFINITY;
+    w.accept = sum > 0 ? w.accept / sum : 0;
+    w.tau = sum > 0 && isfinite(w.tau) ? w.tau / sum : INFINITY;
+    w.weight = most + log(sum / (double)K);
+    return w;
 }
 
 /* One trial: what the pairs around `centre` are worth, and (step: D) the next shift. */
@@ -50,6 +56,7 @@ typedef struct trial {
     sgfsi_places places;
     double *Z, *U, *theta, *G, *lp, *W; /* W: log weights */
     double *step, *centre;
+    double weight; /* log of an ordinary pair's; -INFINITY: log p(centre) */
 } trial;
 
 /* h, of which D, dev and L are set, around `centre`. */
@@ -77,8 +84,8 @@ static sgfs_status prepare(sgfsi_hill *h, trial *t, const sgfs_model *m, const d
     return sgfsi_places_open(&t->places, m, 2 * PAIRS, true, t->threads, &t->own, err);
 }
 
-static sgfs_status try_centre(sgfsi_hill *h, trial *t, const double *centre, double *accept,
-                              double *tau, sgfs_err *err) {
+static sgfs_status try_centre(sgfsi_hill *h, trial *t, const double *centre, worth *out,
+                              sgfs_err *err) {
     int64_t D = h->D;
     for (int64_t i = 0; i < PAIRS * D; i++) {
         t->theta[i] = centre[i % D] + t->U[i];
@@ -102,16 +109,39 @@ static sgfs_status try_centre(sgfsi_hill *h, trial *t, const double *centre, dou
     for (int64_t j = 0; j < D && counted > 0; j++) t->step[j] /= (double)counted;
     sgfsi_trsv(h->dev, D, h->L, false, t->step);
     sgfsi_trsv(h->dev, D, h->L, true, t->step);
-    judge(PAIRS, t->W, accept, tau);
+    *out = judge(PAIRS, t->W);
     return SGFS_OK;
 }
 
-/* h->excess: pairs z = +-3 d, d the direction in which parameter j is furthest from the centre for
- * its probability, L^-1 e_j normalised; some of them in each call. */
-static sgfs_status probe_tails(sgfsi_hill *h, trial *t, sgfs_err *err) {
-    const double far = 3;
+/* ---- tails ----------------------------------------------------------------------------------- */
+
+/* h->excess is looked for on the sphere |z| = 5, first along each parameter, then by places that
+ * climb from the best of these. */
+enum { CLIMBERS = 16, CLIMBS = 6 };
+static const double far = 5;
+
+typedef struct climbers {
+    int64_t n;
+    double *z, *theta;       /* CLIMBERS x D */
+    double excess[CLIMBERS]; /* of z at the beginning */
+} climbers;
+
+/* Takes sign z among the best, or leaves it. */
+static void offer(const sgfsi_hill *h, climbers *c, const double *z, double sign, double excess) {
+    int64_t D = h->D, least = 0;
+    for (int64_t i = 1; i < c->n; i++)
+        if (c->excess[i] < c->excess[least]) least = i;
+    if (c->n < CLIMBERS) least = c->n++;
+    else if (!(excess > c->excess[least])) return;
+    c->excess[least] = excess;
+    for (int64_t j = 0; j < D; j++) c->z[least * D + j] = sign * z[j];
+}
+
+/* Pairs z = +-5 d, d the direction in which parameter j is furthest from the centre for its
+ * probability, L^-1 e_j normalised; some of them in each call. */
+static sgfs_status look_along_parameters(sgfsi_hill *h, trial *t, climbers *c, sgfs_err *err) {
     int64_t D = h->D;
-    double *plus = t->lp, *minus = t->lp + PAIRS, top = 0;
+    double *plus = t->lp, *minus = t->lp + PAIRS;
     sgfs_status status = SGFS_OK;
     for (int64_t at = -1; at < D && status == SGFS_OK; at += PAIRS) { /* -1: the centre itself */
         int64_t n = D - at < PAIRS ? D - at : PAIRS;
@@ -125,16 +155,42 @@ static sgfs_status probe_tails(sgfsi_hill *h, trial *t, sgfs_err *err) {
         sgfsi_hill_directions(h, n, t->Z, t->U);
         status = sgfsi_places_pairs(&t->places, h->centre, n, t->U, plus, minus, err);
         h->passes++;
-        if (at < 0) top = plus[0];
+        if (at < 0 && !(t->weight > -INFINITY)) t->weight = plus[0];
         for (int64_t k = at < 0; k < n && status == SGFS_OK; k++)
-            h->excess = fmax(h->excess, sgfsi_hill_weight(plus[k], minus[k], far * far) - top);
+            offer(h, c, t->Z + k * D, plus[k] > minus[k] ? 1 : -1,
+                  sgfsi_hill_weight(plus[k], minus[k], far * far) - t->weight);
+    }
+    for (int64_t i = 0; i < c->n; i++) h->excess = fmax(h->excess, c->excess[i]);
+    return status;
+}
+
+/* A tail may lie between parameters, as where several columns together separate the labels. So
+ * the best places climb on the sphere: each goes to where the gradient of its log weight,
+ * L^-1 grad log p + z, points, which is the power iteration for the largest excess. */
+static sgfs_status probe_tails(sgfsi_hill *h, trial *t, sgfs_err *err) {
+    int64_t D = h->D;
+    climbers c = {.z = t->theta, .theta = t->theta + CLIMBERS * D};
+    sgfs_status status = look_along_parameters(h, t, &c, err);
+    for (int round = 0; round < CLIMBS && status == SGFS_OK; round++) {
+        sgfsi_hill_directions(h, c.n, c.z, c.theta);
+        for (int64_t i = 0; i < c.n * D; i++) c.theta[i] += h->centre[i % D];
+        status = sgfsi_places_eval(&t->places, c.n, c.theta, t->lp, t->G, err);
+        h->passes++;
+        if (status != SGFS_OK) break;
+        sgfsi_gemm_nt(h->dev, c.n, D, D, 1.0, t->G, h->spread, 1.0, c.z);
+        for (int64_t i = 0; i < c.n; i++) {
+            double *z = c.z + i * D, length = sqrt(sgfsi_dot(h->dev, D, z, z));
+            double weight = sgfsi_hill_weight(t->lp[i], -INFINITY, far * far);
+            h->excess = fmax(h->excess, weight - t->weight);
+            for (int64_t j = 0; j < D; j++) z[j] = length > 0 ? z[j] * far / length : 0;
+        }
     }
     return status;
 }
 
 sgfs_status sgfsi_hill_probe(sgfsi_hill *h, const sgfs_model *m, const sgfsi_anchor *a,
                              int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
-    trial t = {.threads = threads};
+    trial t = {.threads = threads, .weight = -INFINITY};
     *h = (sgfsi_hill){.D = m->D, .dev = m->ctx.near, .L = a->L, .tau = INFINITY};
     sgfs_status status = prepare(h, &t, m, a->theta, arena, err);
     if (status == SGFS_OK) status = probe_tails(h, &t, err);
@@ -146,7 +202,7 @@ sgfs_status sgfsi_hill_open(sgfsi_hill *h, const sgfs_model *m, const sgfsi_anch
                             int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
     int64_t D = m->D;
     double before = sgfsi_now();
-    trial t = {.threads = threads};
+    trial t = {.threads = threads, .weight = -INFINITY};
     *h = (sgfsi_hill){.D = D, .dev = m->ctx.near, .L = a->L, .tau = INFINITY};
     sgfs_status status = prepare(h, &t, m, a->theta, arena, err);
     if (status == SGFS_OK) {
@@ -155,12 +211,13 @@ sgfs_status sgfsi_hill_open(sgfsi_hill *h, const sgfs_model *m, const sgfsi_anch
         sgfsi_hill_directions(h, PAIRS, t.Z, t.U);
     }
     for (int i = 0; i < TRIED && status == SGFS_OK; i++) {
-        double accept, tau;
-        status = try_centre(h, &t, t.centre, &accept, &tau, err);
-        if (status != SGFS_OK || !(tau < h->tau)) break;
+        worth now;
+        status = try_centre(h, &t, t.centre, &now, err);
+        if (status != SGFS_OK || !(now.tau < h->tau)) break;
         memcpy(h->centre, t.centre, (size_t)D * sizeof *t.centre);
-        h->accept = accept;
-        h->tau = tau;
+        h->accept = now.accept;
+        h->tau = now.tau;
+        t.weight = now.weight;
         sgfsi_axpy(h->dev, D, 1.0, t.step, t.centre);
     }
     if (status == SGFS_OK) status = probe_tails(h, &t, err);

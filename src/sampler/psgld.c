@@ -31,8 +31,6 @@ static const sgfsi_setting setting_list[] = {
     SGFSI_SETTINGS_END};
 
 typedef struct psgld {
-    sgfsi_schedule schedule;
-    double beta, lambda;
     double *G, *z, *V; /* D each */
     bool begun;
 } psgld;
@@ -53,47 +51,33 @@ static sgfs_status plan_psgld(sgfsi_plan *plan, const sgfs_problem *now, sgfs_er
 
 static sgfs_status open_psgld(sgfs_sampler *sampler, sgfs_err *err) {
     int64_t D = sampler->D;
-    const settings *set = sampler->settings;
     psgld *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
     double *room = SGFSI_DOUBLES(sampler->arena, 3 * D);
     if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
-    *s = (psgld){.schedule = set->schedule,
-                 .beta = set->beta,
-                 .lambda = set->lambda,
-                 .G = room,
-                 .z = room + D,
-                 .V = room + 2 * D};
+    *s = (psgld){.G = room, .z = room + D, .V = room + 2 * D};
     sampler->state = s;
-    return sgfsi_cycle_check(set->schedule.cycles, set->schedule.explore, sampler->plan, err);
+    return sgfsi_schedule_check(sampler, err);
 }
 
 static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
                         double *stats, sgfs_err *err) {
     psgld *s = sampler->state;
+    const settings *set = sampler->settings;
     sgfsi_eval *e = &sampler->eval;
     sgfsi_pace pace;
-    sgfs_status status =
-        sgfsi_schedule_gradient(sampler, &s->schedule, now, theta, s->G, stats, &pace, err);
+    sgfs_status status = sgfsi_schedule_gradient(sampler, now, theta, s->G, stats, &pace, err);
     if (status != SGFS_OK) return status;
-    double keep = s->begun ? s->beta : 0;
+    double keep = s->begun ? set->beta : 0;
     for (int64_t j = 0; j < e->D; j++)
         s->V[j] = keep * s->V[j] + (1 - keep) * e->gbar[j] * e->gbar[j];
     s->begun = true;
     sgfsi_sampler_normals(sampler, now->t, SGFSI_NOISE, s->z);
     for (int64_t j = 0; j < e->D; j++) {
-        double C = 1 / (s->lambda + sqrt(s->V[j]));
+        double C = 1 / (set->lambda + sqrt(s->V[j]));
         theta[j] += pace.eps / 2 * C * s->G[j];
         if (!pace.explores) theta[j] += sqrt(pace.eps * C) * s->z[j];
     }
     return SGFS_OK;
-}
-
-static const char *caution(const sgfsi_plan *plan, const char *fisher) {
-    (void)plan;
-    (void)fisher;
-    return "pSGLD is approximate: as in SGLD the gradient noise inflates the variances at a large "
-           "--epsilon, and the drift that goes with its changing preconditioner is left out. "
-           "Compare with sgfs-f, or with half the step.";
 }
 
 static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
@@ -116,5 +100,7 @@ const sgfs_sampler_kind sgfs_sampler_psgld = {
     .open = open_psgld,
     .step = step,
     .fields = fields,
-    .caution = caution,
+    .caution = "pSGLD is approximate: as in SGLD the gradient noise inflates the variances at a "
+               "large --epsilon, and the drift that goes with its changing preconditioner is left "
+               "out. Compare with sgfs-f, or with half the step.",
 };

@@ -127,12 +127,12 @@ void sgfsi_sampler_normals(const sgfs_sampler *s, int64_t t, uint32_t purpose, d
  * left. *more: 0 at first. */
 bool sgfsi_sampler_ridge(sgfs_sampler *s, double *more);
 
-/* "--init", "--climb" or "--start", whichever the user gave; NULL: none. */
-static inline const char *sgfsi_start_given(const sgfsi_plan *plan) {
-    if (sgfsi_config_given(plan->cfg, "run.init")) return "--init";
-    if (sgfsi_config_given(plan->cfg, "run.climb")) return "--climb";
-    return sgfsi_config_given(plan->cfg, "run.start") ? "--start" : NULL;
-}
+/* For kinds whose chains have a beginning of their own: refuse --init, --climb and --start, the
+ * sentence ending in `because`. */
+sgfs_status sgfsi_plan_refuse_start(const sgfsi_plan *plan, const char *because, sgfs_err *err);
+/* For exact kinds: why: NULL, or what is in the way of drawing from this posterior. */
+sgfs_status sgfsi_plan_refuse(const sgfsi_plan *plan, const sgfs_problem *now, const char *why,
+                              sgfs_err *err);
 
 /* Lengths of the kind's own choice, where the user left them free (NaN: no choice). Thinning is
  * chosen only together with the draws. */
@@ -172,6 +172,10 @@ enum { SGFSI_LP, SGFSI_STEP_SIZE, SGFSI_GRAD_NORM, SGFSI_OWN_STATS };
      "let the step fall from its full size to almost 0 so many times (0: never)"},                 \
     {"sampler.cycle_explore", "cycle-explore", SGFS_NUMBER, "0.5", 0, 0.99, NULL,                  \
      "first part of a cycle, in which no noise is injected and nothing kept"}
+
+#define SGFSI_FRICTION_ROW                                                                         \
+    {"sampler.friction", "friction", SGFS_NUMBER, "0.1", 1e-6, 1, NULL,                            \
+     "part of the momentum lost at each iteration (1: no momentum, as SGLD)"}
 /* clang-format on */
 
 /* Cyclical schedule: the factor of the step in (0, 1], and whether the iteration explores: no
@@ -182,7 +186,7 @@ typedef struct sgfsi_cycle {
     bool explores;
 } sgfsi_cycle;
 sgfsi_cycle sgfsi_cycle_at(int64_t cycles, double explore, int64_t t_after, int64_t draws);
-/* While opening, when the plan is complete: some iteration must be kept. */
+/* When the plan is complete: some iteration must be kept. */
 sgfs_status sgfsi_cycle_check(int64_t cycles, double explore, const sgfsi_plan *plan,
                               sgfs_err *err);
 
@@ -205,6 +209,17 @@ typedef struct sgfsi_schedule {
         "sampler.cycle_explore", offsetof(type, schedule.explore), NULL, false                     \
     }
 
+/* What the settings of samplers with a momentum begin with. */
+typedef struct sgfsi_momentum_settings {
+    sgfsi_schedule schedule;
+    double friction;
+} sgfsi_momentum_settings;
+
+#define SGFSI_MOMENTUM_SETTINGS                                                                    \
+    SGFSI_SCHEDULE_SETTINGS(sgfsi_momentum_settings), {                                            \
+        "sampler.friction", offsetof(sgfsi_momentum_settings, friction), "friction", false         \
+    }
+
 /* The step of one iteration. */
 typedef struct sgfsi_pace {
     double eps;
@@ -217,6 +232,7 @@ typedef struct sgfsi_pace {
  * it falls (0: not at all, the steps are shaped by a matrix). */
 sgfs_status sgfsi_schedule_plan(sgfsi_schedule *s, sgfsi_plan *plan, const sgfs_problem *now,
                                 double unit, double power, sgfs_err *err);
+sgfs_status sgfsi_momentum_plan(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err);
 /* Hooks of kinds whose settings begin with their schedule. */
 bool sgfsi_schedule_is_fixed(const sgfsi_plan *plan);
 int sgfsi_schedule_advise(const sgfsi_plan *plan, const char *advice[2]);
@@ -233,8 +249,10 @@ void sgfsi_momentum_rescale(int64_t D, double *v, double *before, double now);
 
 /* How an iteration of these samplers begins: this step's pace, the gradient at theta, whether it is
  * exploring, and SGFSI_GRADIENT_STATS. */
-sgfs_status sgfsi_schedule_gradient(sgfs_sampler *sampler, const sgfsi_schedule *s,
-                                    const sgfs_iteration *now, const double *theta, double *G,
-                                    double *stats, sgfsi_pace *pace, sgfs_err *err);
+sgfs_status sgfsi_schedule_gradient(sgfs_sampler *sampler, const sgfs_iteration *now,
+                                    const double *theta, double *G, double *stats, sgfsi_pace *pace,
+                                    sgfs_err *err);
+/* While such a kind is opened: some iteration of its cycles must be kept. */
+sgfs_status sgfsi_schedule_check(const sgfs_sampler *sampler, sgfs_err *err);
 
 #endif

@@ -61,6 +61,11 @@ sgfs_status sgfsi_schedule_plan(sgfsi_schedule *s, sgfsi_plan *plan, const sgfs_
     return SGFS_OK;
 }
 
+sgfs_status sgfsi_momentum_plan(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
+    sgfsi_momentum_settings *set = plan->settings;
+    return sgfsi_schedule_plan(&set->schedule, plan, now, set->friction / now->N, 1, err);
+}
+
 const char *const sgfsi_schedule_tuned[] = {"sampler.epsilon", "sampler.step_a", NULL};
 
 bool sgfsi_schedule_is_fixed(const sgfsi_plan *plan) {
@@ -110,6 +115,11 @@ sgfs_status sgfsi_cycle_check(int64_t cycles, double explore, const sgfsi_plan *
         (long long)cycles, (long long)draws, (long long)thin);
 }
 
+sgfs_status sgfsi_schedule_check(const sgfs_sampler *sampler, sgfs_err *err) {
+    const sgfsi_schedule *s = sampler->settings;
+    return sgfsi_cycle_check(s->cycles, s->explore, sampler->plan, err);
+}
+
 sgfsi_pace sgfsi_schedule_at(const sgfsi_schedule *s, const sgfs_iteration *now) {
     sgfsi_cycle c = sgfsi_cycle_at(s->cycles, s->explore, now->t - now->warmup, now->draws);
     double eps = isnan(s->a) ? s->constant : s->a * pow(s->b + (double)now->t, -s->delta);
@@ -120,10 +130,10 @@ sgfsi_pace sgfsi_schedule_at(const sgfsi_schedule *s, const sgfs_iteration *now)
     return (sgfsi_pace){eps * c.factor, c.explores};
 }
 
-sgfs_status sgfsi_schedule_gradient(sgfs_sampler *sampler, const sgfsi_schedule *s,
-                                    const sgfs_iteration *now, const double *theta, double *G,
-                                    double *stats, sgfsi_pace *pace, sgfs_err *err) {
-    *pace = sgfsi_schedule_at(s, now);
+sgfs_status sgfsi_schedule_gradient(sgfs_sampler *sampler, const sgfs_iteration *now,
+                                    const double *theta, double *G, double *stats, sgfsi_pace *pace,
+                                    sgfs_err *err) {
+    *pace = sgfsi_schedule_at(sampler->settings, now);
     sgfs_status status = sgfsi_eval_gradient(&sampler->eval, now->t, SGFSI_ROWS, theta, G,
                                              now->want_lp ? &stats[SGFSI_LP] : NULL, err);
     if (status != SGFS_OK) return status;

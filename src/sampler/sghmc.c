@@ -28,20 +28,16 @@ enum { TEMPERATURE = SGFSI_OWN_STATS, STATS };
 enum { WINDOW = 50 }; /* batches that the noise estimate remembers in warm-up */
 
 typedef struct settings {
-    sgfsi_schedule schedule; /* first: schedule.c has hooks that look at it */
-    double friction;
+    sgfsi_momentum_settings m; /* first: schedule.c has hooks that look at it */
     const char *noise_estimate;
 } settings;
 
 static const sgfsi_setting setting_list[] = {
-    SGFSI_SCHEDULE_SETTINGS(settings),
-    {"sampler.friction", offsetof(settings, friction), "friction", false},
+    SGFSI_MOMENTUM_SETTINGS,
     {"sampler.noise_estimate", offsetof(settings, noise_estimate), "noise estimate", false},
     SGFSI_SETTINGS_END};
 
 typedef struct sghmc {
-    sgfsi_schedule schedule;
-    double friction;
     double eta;        /* of the last iteration */
     double *G, *z, *v; /* D each */
     bool estimates;
@@ -53,16 +49,10 @@ typedef struct sghmc {
 static const sgfs_option options[] = {
     SGFSI_EPSILON_ROWS,
     SGFSI_CYCLE_ROWS,
-    {"sampler.friction", "friction", SGFS_NUMBER, "0.1", 1e-6, 1, NULL,
-     "part of the momentum lost at each iteration (1: no momentum, as SGLD)"},
+    SGFSI_FRICTION_ROW,
     {"sampler.noise_estimate", "noise-estimate", SGFS_CHOICE, "none", 1, 0, "none|scores",
      "inject less noise by what the minibatch brings, estimated from its scores"},
     SGFSI_OPTIONS_END};
-
-static sgfs_status plan_sghmc(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
-    settings *set = plan->settings;
-    return sgfsi_schedule_plan(&set->schedule, plan, now, set->friction / now->N, 1, err);
-}
 
 static sgfs_status open_sghmc(sgfs_sampler *sampler, sgfs_err *err) {
     int64_t D = sampler->D;
@@ -70,15 +60,10 @@ static sgfs_status open_sghmc(sgfs_sampler *sampler, sgfs_err *err) {
     sghmc *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
     double *room = SGFSI_DOUBLES(sampler->arena, 3 * D);
     if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
-    *s = (sghmc){.schedule = set->schedule,
-                 .friction = set->friction,
-                 .G = room,
-                 .z = room + D,
-                 .v = room + 2 * D};
+    *s = (sghmc){.G = room, .z = room + D, .v = room + 2 * D};
     s->estimates = strcmp(set->noise_estimate, "none") != 0;
     sampler->state = s;
-    sgfs_status status =
-        sgfsi_cycle_check(set->schedule.cycles, set->schedule.explore, sampler->plan, err);
+    sgfs_status status = sgfsi_schedule_check(sampler, err);
     if (status != SGFS_OK || !s->estimates) return status;
     const sgfs_fisher_kind *diag = &sgfs_fisher_diag;
     s->work = SGFSI_DOUBLES(sampler->arena, diag->work(sampler->layout, sampler->eval.n));
@@ -91,11 +76,12 @@ static sgfs_status open_sghmc(sgfs_sampler *sampler, sgfs_err *err) {
 static sgfs_status scale_noise(const sgfs_sampler *sampler, sghmc *s, double eta, bool warmup,
                                sgfs_err *err) {
     const sgfsi_eval *e = &sampler->eval;
+    const settings *set = sampler->settings;
     double batch = eta / 2 * (e->gamma - 1) * e->total;
     bool less = s->estimates && !warmup;
     if (less) s->noise.kind->diag(&s->noise, s->work);
     for (int64_t j = 0; j < e->D; j++) {
-        double left = s->friction;
+        double left = set->m.friction;
         if (less) left -= batch * s->work[j];
         if (left < 0) {
             return sgfsi_fail(err, SGFS_ENUMERIC,
@@ -111,12 +97,12 @@ static sgfs_status scale_noise(const sgfs_sampler *sampler, sghmc *s, double eta
 static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
                         double *stats, sgfs_err *err) {
     sghmc *s = sampler->state;
+    const double friction = ((const settings *)sampler->settings)->m.friction;
     sgfsi_eval *e = &sampler->eval;
     const sgfs_device *dev = e->model->ctx.device;
     bool warmup = now->t <= now->warmup;
     sgfsi_pace pace;
-    sgfs_status status =
-        sgfsi_schedule_gradient(sampler, &s->schedule, now, theta, s->G, stats, &pace, err);
+    sgfs_status status = sgfsi_schedule_gradient(sampler, now, theta, s->G, stats, &pace, err);
     if (status != SGFS_OK) return status;
     double eta = pace.eps / 2;
     sgfsi_momentum_rescale(e->D, s->v, &s->eta, eta);
@@ -130,11 +116,11 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     if (!pace.explores) status = scale_noise(sampler, s, eta, warmup, err);
     if (status != SGFS_OK) return status;
     for (int64_t j = 0; j < e->D; j++) {
-        s->v[j] = (1 - s->friction) * s->v[j] + eta * s->G[j] + (pace.explores ? 0 : s->z[j]);
+        s->v[j] = (1 - friction) * s->v[j] + eta * s->G[j] + (pace.explores ? 0 : s->z[j]);
         theta[j] += s->v[j];
     }
     stats[TEMPERATURE] =
-        (1 - s->friction / 2) * sgfsi_dot(dev, e->D, s->v, s->v) / ((double)e->D * eta);
+        (1 - friction / 2) * sgfsi_dot(dev, e->D, s->v, s->v) / ((double)e->D * eta);
     return SGFS_OK;
 }
 
@@ -170,10 +156,10 @@ const sgfs_sampler_kind sgfs_sampler_sghmc = {
     .settings = setting_list,
     .settings_size = sizeof(settings),
     .stats = stats,
-    .plan = plan_sghmc,
+    .plan = sgfsi_momentum_plan,
     SGFSI_SCHEDULE_HOOKS,
     .open = open_sghmc,
     .step = step,
     .fields = fields,
-    .caution = caution,
+    .caution_at = caution,
 };

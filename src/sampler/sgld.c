@@ -26,7 +26,6 @@ static const sgfsi_setting setting_list[] = {
     SGFSI_SCHEDULE_SETTINGS(settings), SGFSI_PRECONDITION_SETTINGS(settings), SGFSI_SETTINGS_END};
 
 typedef struct sgld {
-    sgfsi_schedule schedule;
     sgfsi_precondition C;
     double *G, *z; /* D each */
 } sgld;
@@ -51,10 +50,9 @@ static sgfs_status open_sgld(sgfs_sampler *sampler, sgfs_err *err) {
     sgld *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
     double *room = SGFSI_DOUBLES(sampler->arena, 2 * D);
     if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
-    *s = (sgld){.schedule = set->schedule, .G = room, .z = room + D};
+    *s = (sgld){.G = room, .z = room + D};
     sampler->state = s;
-    sgfs_status status =
-        sgfsi_cycle_check(s->schedule.cycles, s->schedule.explore, sampler->plan, err);
+    sgfs_status status = sgfsi_schedule_check(sampler, err);
     if (status != SGFS_OK) return status;
     status = sgfsi_precondition_open(&s->C, sampler, &set->precondition,
                                      first != NULL ? &first->C : NULL, err);
@@ -67,8 +65,7 @@ static sgfs_status ascend(sgfs_sampler *sampler, const sgfs_iteration *now, doub
                           double *stats, sgfsi_pace *pace, sgfs_err *err) {
     sgld *s = sampler->state;
     sgfsi_eval *e = &sampler->eval;
-    sgfs_status status =
-        sgfsi_schedule_gradient(sampler, &s->schedule, now, theta, s->G, stats, pace, err);
+    sgfs_status status = sgfsi_schedule_gradient(sampler, now, theta, s->G, stats, pace, err);
     if (status != SGFS_OK) return status;
     sgfsi_precondition_apply(&s->C, true, s->G);
     sgfsi_precondition_apply(&s->C, false, s->G);
@@ -94,23 +91,6 @@ static sgfs_status step_sgd(sgfs_sampler *sampler, const sgfs_iteration *now, do
     return ascend(sampler, now, theta, stats, &pace, err);
 }
 
-static const char *caution_sgld(const sgfsi_plan *plan, const char *fisher) {
-    (void)plan;
-    (void)fisher;
-    return "SGLD is approximate: at a large --epsilon the gradient noise inflates the variances, "
-           "at a small one "
-           "the chain hardly moves, and R-hat and ESS see neither. Compare with sgfs-f, or with "
-           "half the step.";
-}
-
-static const char *caution_sgd(const sgfsi_plan *plan, const char *fisher) {
-    (void)plan;
-    (void)fisher;
-    return "SGD is an optimiser: its iterates are not draws from the posterior, and their spread "
-           "is not an "
-           "uncertainty.";
-}
-
 static const char *const stats[] = {SGFSI_GRADIENT_STATS, [SGFSI_OWN_STATS] = NULL};
 
 const sgfs_sampler_kind sgfs_sampler_sgld = {
@@ -125,7 +105,9 @@ const sgfs_sampler_kind sgfs_sampler_sgld = {
     .open = open_sgld,
     .step = step,
     .fields = sgfsi_no_fields,
-    .caution = caution_sgld,
+    .caution = "SGLD is approximate: at a large --epsilon the gradient noise inflates the "
+               "variances, at a small one the chain hardly moves, and R-hat and ESS see neither. "
+               "Compare with sgfs-f, or with half the step.",
 };
 
 const sgfs_sampler_kind sgfs_sampler_sgd = {
@@ -141,5 +123,6 @@ const sgfs_sampler_kind sgfs_sampler_sgd = {
     .open = open_sgld,
     .step = step_sgd,
     .fields = sgfsi_no_fields,
-    .caution = caution_sgd,
+    .caution = "SGD is an optimiser: its iterates are not draws from the posterior, and their "
+               "spread is not an uncertainty.",
 };

@@ -29,37 +29,28 @@
 enum { TEMPERATURE = SGFSI_OWN_STATS, THERMOSTAT, STATS };
 
 typedef struct settings {
-    sgfsi_schedule schedule; /* first: schedule.c has hooks that look at it */
-    double friction, mass;
+    sgfsi_momentum_settings m; /* first: schedule.c has hooks that look at it */
+    double mass;               /* mu, NaN: 5 eps/a^2 */
 } settings;
 
 static const sgfsi_setting setting_list[] = {
-    SGFSI_SCHEDULE_SETTINGS(settings),
-    {"sampler.friction", offsetof(settings, friction), "friction", false},
+    SGFSI_MOMENTUM_SETTINGS,
     {"sampler.thermostat_mass", offsetof(settings, mass), NULL, false},
     SGFSI_SETTINGS_END};
 
 typedef struct sgnht {
-    sgfsi_schedule schedule;
-    double noise, mass; /* a; mu, NaN: 5 eps/a^2 */
-    double friction;    /* x */
-    double eta;         /* of the last iteration */
-    double *G, *z, *v;  /* D each */
+    double friction;   /* x */
+    double eta;        /* of the last iteration */
+    double *G, *z, *v; /* D each */
 } sgnht;
 
-static const sgfs_option options[] = {
-    SGFSI_EPSILON_ROWS,
-    SGFSI_CYCLE_ROWS,
-    {"sampler.friction", "friction", SGFS_NUMBER, "0.1", 1e-6, 1, NULL,
-     "part of the momentum lost at each iteration (1: no momentum, as SGLD)"},
-    {"sampler.thermostat_mass", "thermostat-mass", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,
-     "inertia of SGNHT's friction (auto: 5 epsilon/friction^2)"},
-    SGFSI_OPTIONS_END};
-
-static sgfs_status plan_sgnht(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
-    settings *set = plan->settings;
-    return sgfsi_schedule_plan(&set->schedule, plan, now, set->friction / now->N, 1, err);
-}
+static const sgfs_option options[] = {SGFSI_EPSILON_ROWS,
+                                      SGFSI_CYCLE_ROWS,
+                                      SGFSI_FRICTION_ROW,
+                                      {"sampler.thermostat_mass", "thermostat-mass", SGFS_NUMBER,
+                                       "auto", 1e-300, 1e300, NULL,
+                                       "inertia of SGNHT's friction (auto: 5 epsilon/friction^2)"},
+                                      SGFSI_OPTIONS_END};
 
 static sgfs_status open_sgnht(sgfs_sampler *sampler, sgfs_err *err) {
     int64_t D = sampler->D;
@@ -67,28 +58,23 @@ static sgfs_status open_sgnht(sgfs_sampler *sampler, sgfs_err *err) {
     sgnht *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
     double *room = SGFSI_DOUBLES(sampler->arena, 3 * D);
     if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
-    *s = (sgnht){.schedule = set->schedule,
-                 .noise = set->friction,
-                 .mass = set->mass,
-                 .G = room,
-                 .z = room + D,
-                 .v = room + 2 * D};
-    s->friction = s->noise;
+    *s = (sgnht){.friction = set->m.friction, .G = room, .z = room + D, .v = room + 2 * D};
     sampler->state = s;
-    return sgfsi_cycle_check(set->schedule.cycles, set->schedule.explore, sampler->plan, err);
+    return sgfsi_schedule_check(sampler, err);
 }
 
 static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double *theta,
                         double *stats, sgfs_err *err) {
     sgnht *s = sampler->state;
+    const settings *set = sampler->settings;
+    const double noise = set->m.friction; /* a */
     sgfsi_eval *e = &sampler->eval;
     const sgfs_device *dev = e->model->ctx.device;
-    bool large = s->schedule.warmup_factor > 1 && 2 * now->t <= now->warmup;
+    bool large = set->m.schedule.warmup_factor > 1 && 2 * now->t <= now->warmup;
     sgfsi_pace pace;
-    sgfs_status status =
-        sgfsi_schedule_gradient(sampler, &s->schedule, now, theta, s->G, stats, &pace, err);
+    sgfs_status status = sgfsi_schedule_gradient(sampler, now, theta, s->G, stats, &pace, err);
     if (status != SGFS_OK) return status;
-    double eta = pace.eps / 2, root = pace.explores ? 0 : sqrt(2 * s->noise * eta);
+    double eta = pace.eps / 2, root = pace.explores ? 0 : sqrt(2 * noise * eta);
     sgfsi_momentum_rescale(e->D, s->v, &s->eta, eta);
     sgfsi_sampler_normals(sampler, now->t, SGFSI_NOISE, s->z);
     for (int64_t j = 0; j < e->D; j++) {
@@ -99,18 +85,10 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
         (1 - s->friction / 2) * sgfsi_dot(dev, e->D, s->v, s->v) / ((double)e->D * eta);
     stats[THERMOSTAT] = s->friction;
     if (large || pace.explores) return SGFS_OK;
-    double mass = isnan(s->mass) ? 10 * eta / (s->noise * s->noise) : s->mass;
+    double mass = isnan(set->mass) ? 10 * eta / (noise * noise) : set->mass;
     s->friction += (stats[TEMPERATURE] - 1) * eta / mass;
     if (fabs(s->friction) < 2) return SGFS_OK;
     return sgfsi_fail(err, SGFS_ENUMERIC, "the thermostat has run away");
-}
-
-static const char *caution(const sgfsi_plan *plan, const char *fisher) {
-    (void)plan;
-    (void)fisher;
-    return "SGNHT is approximate: its thermostat takes the gradient noise away on average, so that "
-           "directions with more noise than others come out too wide and the rest too narrow, and "
-           "steps of finite size widen all. Compare with sgfs-f, or with half the step.";
 }
 
 static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
@@ -130,10 +108,13 @@ const sgfs_sampler_kind sgfs_sampler_sgnht = {
     .settings = setting_list,
     .settings_size = sizeof(settings),
     .stats = stats,
-    .plan = plan_sgnht,
+    .plan = sgfsi_momentum_plan,
     SGFSI_SCHEDULE_HOOKS,
     .open = open_sgnht,
     .step = step,
     .fields = fields,
-    .caution = caution,
+    .caution =
+        "SGNHT is approximate: its thermostat takes the gradient noise away on average, so that "
+        "directions with more noise than others come out too wide and the rest too narrow, and "
+        "steps of finite size widen all. Compare with sgfs-f, or with half the step.",
 };

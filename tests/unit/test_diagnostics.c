@@ -388,9 +388,9 @@ static void test_summary_names_the_worst(void **state) {
     assert_non_null(s);
     assert_true(warns(s, "R-hat is over 1.01 for 2 of 4 parameters"));
     assert_true(warns(s, "worst: shifted, slow)"));
-    assert_true(warns(s, "ESS is under 100 per chain for 2 of 4 parameters"));
+    assert_true(warns(s, "ESS is under 400 for 2 of 4 parameters"));
     assert_true(warns(s, " (now 800), or a longer --warmup"));
-    double needed = 800.0 * 200.0 / s->ess_min; /* 400 kept, one in two */
+    double needed = 800.0 * 400.0 / s->ess_min; /* 400 kept, one in two */
     for (int64_t i = 0; i < s->warnings; i++) {
         const char *about = strstr(s->warning[i], "About --draws ");
         if (about == NULL) continue;

@@ -24,6 +24,7 @@ typedef struct fault {
     double wide;       /* sd of c over what the curvature predicts */
     double worse;      /* lp of the last chain, less than the others' */
     int64_t divergent; /* draws of every chain; nuts */
+    int64_t chains;
     bool one_chain, no_number;
 } fault;
 
@@ -34,7 +35,10 @@ static sgfs_draws *make_run(const fault *f) {
                      "{\"chains\": %d, \"dim\": 3, \"params\": [\"a\", \"b\", \"c\"], \"thin\": 1, "
                      "\"model\": \"%s\", \"rows\": 1000, \"draws\": 500, \"warmup\": 300, "
                      "\"stats\": [\"lp\"%s]%s%s}",
-                     f->one_chain ? 1 : CHAINS, f->model != NULL ? f->model : "logistic",
+                     f->one_chain    ? 1
+                     : f->chains > 0 ? (int)f->chains
+                                     : CHAINS,
+                     f->model != NULL ? f->model : "logistic",
                      nuts ? ", \"acceptance_rate\", \"step_size\", \"tree_depth\", \"n_steps\", "
                             "\"diverging\", \"energy\""
                           : "",
@@ -100,6 +104,11 @@ static const expected table[] = {
      NULL},
     {"an exact sampler owes the curvature nothing",
      {.header = EXACT, .wide = 5},
+     SGFS_GRADE_TRUST,
+     "Trust: ",
+     NULL},
+    {"many short chains, whose R-hat is above 1.01 by chance",
+     {.header = EXACT, .chains = 16, .draws = 60, .rho = 0.2},
      SGFS_GRADE_TRUST,
      "Trust: ",
      NULL},
@@ -281,6 +290,7 @@ static void test_every_grade(void **state) {
         if (!right)
             print_message("%s: grade %d, %s [%s]\n", e->what, (int)s->grade, s->verdict, s->next);
         wrong += !right;
+        assert_true(s->grade != SGFS_GRADE_TRUST || s->warnings == 0); /* no contradiction */
         bool no = strncmp(s->verdict, "Do not trust", 12) == 0;
         assert_true(s->trust != no && (no || strncmp(s->verdict, "Trust", 5) == 0));
         sgfsi_summary_free(s);
