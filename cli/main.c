@@ -68,10 +68,12 @@ static int run(const cli_command *command, int argc, char **argv) {
     sgfs_config_on_message(args.cfg, cli_message, &args.quiet);
     sgfs_status status = cli_parse(command, argc, argv, &args, &err);
     if (status == SGFS_OK) status = command->run(&args, &err);
-    bool goes_on = args.command != NULL;
+    const char *when = args.command == NULL ? ""
+                       : args.with_old_data ? " To go on, when the data are as they were: "
+                                            : " To go on: ";
     if (status != SGFS_OK)
-        fprintf(stderr, "sgfs %s: %s%s%s\n", command->name, err.text, goes_on ? " To go on: " : "",
-                goes_on ? args.command : "");
+        fprintf(stderr, "sgfs %s: %s%s%s\n", command->name, err.text, when,
+                args.command != NULL ? args.command : "");
     free(args.command);
     sgfs_config_free(args.cfg);
     cli_data_free(&args);
