@@ -13,7 +13,7 @@ PAPER_DEPS := gnuplot-nox
 VENV      := build-venv
 CTEST_TIER ?= -LE ^long
 
-.PHONY: all help deps test-deps demo test test-long test-faults zoo networks test-asan fuzz bench beyond paper paper-deps install format lint clean
+.PHONY: all help deps test-deps demo test test-long test-faults zoo networks test-asan test-tsan fuzz bench beyond paper paper-deps install format lint clean
 all: deps
 	@cmake --preset $(PRESET) $(CMAKE_ARGS) > /dev/null
 	@MAKEFLAGS=--no-print-directory cmake --build $(BUILD) -j$(JOBS)
@@ -22,6 +22,7 @@ help:
 	@echo "make            build build/sgfs (PRESET=dev|asan|portable for others)"
 	@echo "make demo       simulate 200,000 rows with a known truth, sample them, compare"
 	@echo "make test       every test; make test-asan: all but the statistical ones under ASan and UBSan"
+	@echo "make test-tsan  two runs in two threads of one process under ThreadSanitizer"
 	@echo "make fuzz       every reader under libFuzzer, FUZZ_SECONDS=60 each (FUZZ=csv: one of them)"
 	@echo "make test-long  the longer tier: ten million rows in a packed file, the whole zoo, more statistical tests"
 	@echo "make test-faults  every allocation and system call of every command fails once (FAULTS='--sites': minutes)"
@@ -94,6 +95,12 @@ networks: all $(VENV)/ready
 test-asan:
 	@$(MAKE) --no-print-directory test PRESET=asan CTEST_ARGS="-E ^[sz]"
 
+# Two runs in two threads of one process. One thread each: libgomp itself is not built for ThreadSanitizer.
+test-tsan: deps
+	@cmake --preset tsan -DSGFS_TESTS=ON $(CMAKE_ARGS) > /dev/null
+	@MAKEFLAGS=--no-print-directory cmake --build build-tsan -j$(JOBS) --target unit_test_two_runs
+	@ctest --test-dir build-tsan --output-on-failure -R '^unit/test_two_runs$$'
+
 # Needs clang. Seeds are in fuzz/corpus; findings stay in build-fuzz.
 FUZZ_SECONDS ?= 60
 fuzz: deps
@@ -133,4 +140,4 @@ lint: all
 	@clang-tidy --quiet -p $(BUILD) $$(git ls-files 'src/*.c' 'cli/*.c')
 
 clean:
-	@rm -rf build build-dev build-asan build-portable build-fuzz
+	@rm -rf build build-dev build-asan build-portable build-fuzz build-tsan

@@ -36,9 +36,10 @@ typedef struct cli_args {
     char config_sampler[64]; /* the sampler it names, or "" */
     char origin[512];        /* by option: who set it last, a cli_origin */
     int datas;
-    cli_data *data; /* all names of --data; malloc'ed */
-    char *lines;    /* the same as one text, one name a line; malloc'ed */
-    char *command;  /* that goes on with what was interrupted, to paste; malloc'ed; or NULL */
+    cli_data *data;     /* all names of --data; malloc'ed */
+    char *lines;        /* the same as one text, one name a line; malloc'ed */
+    char *command;      /* that goes on with what was interrupted, to paste; malloc'ed; or NULL */
+    bool with_old_data; /* ... when they are back: now it would be refused */
 } cli_args;
 
 typedef struct cli_command {

@@ -47,14 +47,18 @@ static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_er
     sgfs_err closing;
     sgfs_status closed = sgfs_run_close(run, &closing);
     cli_on_interrupt(stop, NULL);
-    if (closed != SGFS_OK && status == SGFS_OK) *err = closing;
+    bool worse = closed != SGFS_OK && (status == SGFS_OK || status == SGFS_ESTOPPED);
+    if (worse) {
+        *err = closing;
+        status = closed;
+    }
     if (status == SGFS_ESTOPPED && strstr(err->text, "before the first draw") == NULL) {
         const sgfs_err stopped = *err;
         cli_fail(err, status, "%.200s The run is in %.250s (`sgfs summary`).", stopped.text, path);
     }
-    status = status != SGFS_OK ? status : closed;
-    if (status == SGFS_ESTOPPED || status == SGFS_EIO) args->command = command;
-    else free(command);
+    args->command = status == SGFS_ESTOPPED || status == SGFS_EIO ? command : NULL;
+    args->with_old_data = strstr(err->text, "rows are no longer those") != NULL;
+    if (args->command == NULL) free(command);
     return status;
 }
 

@@ -68,10 +68,12 @@ static int run(const cli_command *command, int argc, char **argv) {
     sgfs_config_on_message(args.cfg, cli_message, &args.quiet);
     sgfs_status status = cli_parse(command, argc, argv, &args, &err);
     if (status == SGFS_OK) status = command->run(&args, &err);
-    bool goes_on = args.command != NULL;
+    const char *when = args.command == NULL ? ""
+                       : args.with_old_data ? " To go on, when the data are as they were: "
+                                            : " To go on: ";
     if (status != SGFS_OK)
-        fprintf(stderr, "sgfs %s: %s%s%s\n", command->name, err.text, goes_on ? " To go on: " : "",
-                goes_on ? args.command : "");
+        fprintf(stderr, "sgfs %s: %s%s%s\n", command->name, err.text, when,
+                args.command != NULL ? args.command : "");
     free(args.command);
     sgfs_config_free(args.cfg);
     cli_data_free(&args);
@@ -122,8 +124,19 @@ static int follow(int argc, char **argv) {
     return finish(run(command, argc - 2, argv + 2));
 }
 
+/* OpenBLAS reads its kernels' name while it is loaded, before anything here: where it should be
+ * another one, the program begins once more. A user who has set it knows better. */
+static void suit_processor(char **argv) {
+    const char *name, *value;
+    if (!sgfs_list("environment", 0, &name, &value) || getenv(name) != NULL) return;
+    for (int64_t i = 0; sgfs_list("environment", i, &name, &value); i++)
+        if (setenv(name, value, 1) != 0) return;
+    (void)execv("/proc/self/exe", argv);
+}
+
 int main(int argc, char **argv) {
     take_descriptors();
+    suit_processor(argv);
     cli_guard_terminal();
     int code = follow(argc, argv);
     if (is_limited()) _exit(code);

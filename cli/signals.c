@@ -99,7 +99,7 @@ static void on_question(int number) {
 static void on_bus_error(int number) {
     (void)number;
     leave(SGFS_EIO, "a data file could not be read any more: it became shorter while it was in "
-                    "use, or the disk failed.");
+                    "use, or the disk failed. It has to be as it was before the run goes on.");
 }
 
 /* What the caller of the program ignores (nohup) stays ignored. */

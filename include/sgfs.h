@@ -68,7 +68,9 @@ SGFS_API void sgfs_text_free(char *text);
 /* ---- what there is: kinds and options -------------------------------------------------------- */
 
 /* One row of a stage table: `stage` is "models", "samplers", "fishers", "schemes", "readers",
- * "exports" or "backends". Returns false past the last row. */
+ * "exports" or "backends". Returns false past the last row. Of "environment" each row is a variable
+ * and the value that it should have before the program starts: on a processor that OpenBLAS does
+ * not know, OPENBLAS_CORETYPE and kernels that suit it, then those it has now. */
 SGFS_API bool sgfs_list(const char *stage, int64_t index, const char **name, const char **help);
 
 /* One option row, of the stage ("run", "data", ...) or of one kind of it ("sampler", "sgfs"). */

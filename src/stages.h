@@ -35,6 +35,7 @@ typedef struct sgfs_batch {
     const double *x;        /* n x p, row-major, intercept first where there is one */
     const sgfs_csr *sparse; /* the same rows, x being NULL: only for kinds that say they take it */
     const double *y;        /* n */
+    const double *eta;      /* n: x theta, x being NULL: only for kinds that say `by_predictor` */
     const double *weight; /* n, how often each row counts; NULL: once. (Rows of a minibatch come in
                              * proportion to their weights: there it is always NULL.) */
     const double *offset; /* n, part of the linear predictor: log exposure; NULL: 0 */
@@ -102,8 +103,9 @@ typedef struct sgfs_model_kind {
     /* Some combinations of parameters change (almost) nothing, as in networks: what the data say of
      * them is no guide to a first step (--fisher-ridge auto). */
     bool redundant;
-    bool sparse;   /* takes b->sparse in place of b->x */
-    bool exposure; /* takes b->offset, the log of --exposure */
+    bool sparse;       /* takes b->sparse in place of b->x */
+    bool by_predictor; /* `scores` sees rows through sgfsi_glm_predictor alone: takes b->eta */
+    bool exposure;     /* takes b->offset, the log of --exposure */
     bool
         far; /* touches rows and scores by operations of the device alone: a device may hold them out
                  of the host's reach. Else the host does the arithmetic, whatever the device */
@@ -348,8 +350,9 @@ typedef struct sgfs_sampler_kind {
     void (*fields)(const sgfs_sampler *s, struct sgfsi_fields *list);
     /* Autocorrelation time in iterations that theory predicts; 0: not known. */
     double (*tau)(const struct sgfsi_plan *plan);
-    /* A sentence about what is approximate at these settings, or NULL. */
-    const char *(*caution)(const struct sgfsi_plan *plan, const char *fisher);
+    /* A sentence about what is approximate: always, or at these settings (NULL: nothing). */
+    const char *caution;
+    const char *(*caution_at)(const struct sgfsi_plan *plan, const char *fisher);
     /* What may help where numbers ran out ("a larger --alpha"): at most two; how many. NULL:
      * none. */
     int (*advise)(const struct sgfsi_plan *plan, const char *advice[2]);

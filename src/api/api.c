@@ -6,6 +6,7 @@
 
 #include "api/options.h"
 #include "chain/resume.h"
+#include "context/device/kernel.h"
 #include "files/reader.h"
 #include "jobs/newrows.h"
 #include "model/user.h"
@@ -107,6 +108,14 @@ bool sgfs_list(const char *stage, int64_t index, const char **name, const char *
                   {"exports", (const void *const *)sgfsi_exports}};
     if (index < 0 || stage == NULL || name == NULL || help == NULL) return false;
     if (strcmp(stage, "samplers") == 0) return list_samplers(index, name, help);
+    if (strcmp(stage, "environment") == 0) {
+        const sgfs_device *dev = sgfsi_devices[0];
+        const char *now = dev->ops->kernel != NULL ? dev->ops->kernel(dev) : NULL;
+        const char *better = sgfsi_kernel_for(now, sgfsi_vectors_here());
+        *name = index == 0 ? "OPENBLAS_CORETYPE" : SGFSI_KERNEL_WAS;
+        *help = index == 0 ? better : now;
+        return better != NULL && index < 2;
+    }
     const void *const *kinds = NULL;
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         if (strcmp(stage, tables[i].stage) == 0) kinds = tables[i].kinds;

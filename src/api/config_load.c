@@ -19,6 +19,11 @@ static sgfs_status load_run(sgfs_config *cfg, const char *path, sgfs_err *err) {
                             path);
     }
     if (status == SGFS_OK) status = sgfsi_config_take(cfg, run->header, path, err);
+    const char *version = sgfsi_json_get_text(run->header, "sgfs_version", "?");
+    if (status == SGFS_EUSAGE && strcmp(version, SGFS_VERSION_TEXT) != 0)
+        sgfsi_append(err->text, sizeof err->text,
+                     " The run was made by sgfs %.40s, and this is sgfs %s.", version,
+                     SGFS_VERSION_TEXT);
     if (status == SGFS_EUSAGE) status = err->code = SGFS_ERUNFILE;
     char *rows = status == SGFS_OK ? sgfsi_reopen_path(run->header) : NULL;
     char *model = rows != NULL ? strdup(sgfsi_json_get_text(run->header, "model", "")) : NULL;

@@ -84,6 +84,9 @@ sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
     if (run == NULL) return sgfsi_fail_handle(err, "sgfs_run_close");
     if (run->closed) return SGFS_OK;
     run->closed = true;
+    sgfs_status looked = SGFS_OK; /* the last look before the last state */
+    if (run->out.file != NULL && run->spoiled.code == SGFS_OK)
+        looked = sgfsi_run_look(run, true, err);
     bool spoiled = run->spoiled.code != SGFS_OK && run->out.file != NULL;
     sgfs_status status = spoiled                 ? sgfsi_runfile_back(run->out.file, err)
                          : run->out.file != NULL ? keep_state(run, &unsettled, err)
@@ -103,5 +106,6 @@ sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
     run->out.file = NULL;
     if (status == SGFS_OK) status = closed;
     if (status == SGFS_OK && unsettled.code != SGFS_OK && err != NULL) *err = unsettled;
-    return status != SGFS_OK ? status : unsettled.code;
+    if (status == SGFS_OK) status = unsettled.code;
+    return status != SGFS_OK ? status : looked;
 }

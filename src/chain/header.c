@@ -10,6 +10,7 @@
 
 #include "base/number.h"
 #include "chain/state.h"
+#include "context/device/kernel.h"
 #include "model/prior.h"
 
 static void put_parameters(sgfsi_json *o, const sgfs_model *m) {
@@ -101,7 +102,8 @@ static void put_cautions(sgfsi_json *o, const sgfs_run *run) {
     const char *fisher = k->fisher != NULL ? k->fisher->name : "";
     if (k->fisher == &sgfs_fisher_block && run->chain[0].sampler.layout->blocks == 1)
         fisher = "full"; /* one block is the whole matrix */
-    const char *text = k->sampler->caution != NULL ? k->sampler->caution(&run->plan, fisher) : NULL;
+    const char *text = k->sampler->caution;
+    if (k->sampler->caution_at != NULL) text = k->sampler->caution_at(&run->plan, fisher);
     if (text != NULL) sgfsi_json_text(cautions, NULL, text);
     text = k->sampler->uses_fisher ? sgfsi_prior_caution(run->model) : NULL;
     if (text != NULL) sgfsi_json_text(cautions, NULL, text);
@@ -168,6 +170,10 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run, sgfs_err *err) {
     sgfsi_json_text(machine, "device", dev->name);
     if (dev->ops->library != NULL) sgfsi_json_text(machine, "blas", dev->ops->library(dev));
     if (dev->ops->kernel != NULL) sgfsi_json_text(machine, "blas_core", dev->ops->kernel(dev));
+    const char *own = getenv(SGFSI_KERNEL_WAS);
+    if (dev->ops->kernel != NULL && own != NULL)
+        sgfsi_json_text(machine, "blas_core_in_place_of", own);
+    sgfsi_json_text(machine, "compiled_for", sgfsi_compiled_for());
     sgfsi_json_int(machine, "threads", run->plan.threads * run->plan.inner);
     sgfs_status status = put_inputs(o, run, err);
     if (status == SGFS_OK && sgfsi_json_whole(o)) return o;
@@ -229,8 +235,8 @@ char *sgfsi_run_describe(const sgfs_run *run) {
     if (d->has_target) snprintf(what, sizeof what, " of %.60s (%.60s)", d->target.name, file);
     if (d->brief != NULL && d->brief[0] != '\0') snprintf(done, sizeof done, " (%s)", d->brief);
     snprintf(text, room,
-             "%.100s%s, %lld rows%s%s, %lld parameters: %s%s, %s, %lld chain%s x "
-             "(%lld warm-up + %lld draws%s)",
+             "%.100s%s, %lld rows%s%s, %lld parameters: %s%s, %s, %lld chain%s x (%lld warm-up + "
+             "%lld draws%s)",
              run->model->kind->name, what, (long long)d->N, done,
              d->scale != NULL && !d->scaled_for_prior ? " standardised" : "",
              (long long)run->model->D, p->kinds.name, step, rows, (long long)p->chains,

@@ -34,11 +34,13 @@ static sgfs_status note_costs(sgfs_run *run, sgfs_err *err) {
     return status;
 }
 
-/* At most a hundredth of the time, as long as that loses no more than ten seconds of work; states
- * that take more than half a second to save may cost a twentieth. */
-static double pause_after(const sgfs_run *run, double cost) {
-    if (!isnan(run->plan.checkpoint)) return run->plan.checkpoint;
-    return fmax(fmin(fmax(100 * cost, 1), 10), 20 * cost);
+/* Saving takes at most a hundredth of the time, even where a state is so large that more than ten
+ * seconds of work may be lost then. A disk that was busy once does not count: of the last two costs
+ * it is the smaller one. */
+static double pause_after(sgfs_run *run, double cost) {
+    double counts = run->save_cost > 0 ? fmin(cost, run->save_cost) : cost;
+    run->save_cost = cost;
+    return !isnan(run->plan.checkpoint) ? run->plan.checkpoint : fmax(100 * counts, 1);
 }
 
 bool sgfsi_run_has_state(const sgfs_run *run) {
@@ -64,12 +66,19 @@ sgfs_status sgfsi_run_save(sgfs_run *run, sgfs_err *err) {
     return status;
 }
 
+sgfs_status sgfsi_run_look(sgfs_run *run, bool now, sgfs_err *err) {
+    sgfs_err own;
+    if (err == NULL) err = &own;
+    sgfs_status status = sgfsi_watch_look(&run->watch, run->model->data, now, err);
+    if (status == SGFS_EIO) run->spoiled = *err;
+    return status;
+}
+
 sgfs_status sgfsi_run_keep(sgfs_run *run, sgfs_err *err) {
     double now = sgfsi_now();
     if (run->next_save == 0) run->next_save = now + pause_after(run, 0);
     bool due = now >= run->next_save, done = sgfs_run_done(run);
-    sgfs_status status = sgfsi_watch_look(&run->watch, run->model->data, due || done, err);
-    if (status == SGFS_EIO && err != NULL) run->spoiled = *err;
+    sgfs_status status = sgfsi_run_look(run, due || done, err);
     if (status != SGFS_OK) return status;
     if (due && !done) return sgfsi_run_save(run, err);
     return now >= run->next_costs && run->out.file != NULL ? note_costs(run, err) : SGFS_OK;
@@ -97,12 +106,25 @@ static bool may_change(const char *key) {
     return strncmp(key, "output.", 7) == 0;
 }
 
-static sgfs_status fail_options(const char *path, const char *others, sgfs_err *err) {
-    return sgfsi_fail(err, SGFS_EUSAGE,
-                      "A run that goes on keeps its options, and %.120s has others: %.500s. Only "
-                      "--threads, --max-time, --checkpoint, more --draws and a higher --ess may "
-                      "change.",
-                      path, others);
+/* The version that made the run; NULL: it is this one. */
+static const char *other_version(const sgfsi_json *header) {
+    const char *version = sgfsi_json_get_text(header, "sgfs_version", "?");
+    return strcmp(version, SGFS_VERSION_TEXT) != 0 ? version : NULL;
+}
+
+static sgfs_status fail_options(const char *path, const sgfsi_json *header, const char *others,
+                                sgfs_err *err) {
+    const char *version = other_version(header);
+    sgfs_status status = sgfsi_fail(
+        err, SGFS_EUSAGE,
+        "A run that goes on keeps its options, and %.120s has others: %.220s. Only --threads, "
+        "--max-time, --checkpoint, more --draws and a higher --ess may change.",
+        path, others);
+    if (version != NULL && err != NULL)
+        sgfsi_append(err->text, sizeof err->text,
+                     " What you did not give has another default in sgfs %.20s, which made it.",
+                     version);
+    return status;
 }
 
 /* Lists all that differ, by name. */
@@ -119,18 +141,28 @@ static sgfs_status compare_options(const sgfs_run *run, const char *path, const 
                      others[0] != '\0' ? ", " : "", row->flag, then[0] != '\0' ? then : "none",
                      now[0] != '\0' ? now : "none");
     }
-    return others[0] == '\0' ? SGFS_OK : fail_options(path, others, err);
+    return others[0] == '\0' ? SGFS_OK : fail_options(path, header, others, err);
 }
 
-/* *more: the run is to become longer than its header says. */
+/* Iterations after warm-up that the chain which is furthest has behind it. */
+static int64_t made_so_far(const sgfs_run *run, const sgfsi_resumption *from) {
+    int64_t most = 0;
+    for (int64_t c = 0; from->state != NULL && c < run->plan.chains; c++) {
+        char name[SGFSI_FIELD_NAME];
+        snprintf(name, sizeof name, "chain%lld.t", (long long)(c + 1));
+        int64_t t = sgfsi_fields_saved_int(from->state, from->bytes, name, 0) - run->plan.warmup;
+        most = t > most ? t : most;
+    }
+    return most;
+}
+
+/* *more: the run is to become longer than its header says, or shorter, down to what it has. */
 static sgfs_status compare_lengths(const sgfs_run *run, const char *path,
                                    const sgfsi_resumption *from, bool *more, sgfs_err *err) {
     char others[160] = "";
     const sgfs_sampler_kind *kind = run->plan.kinds.sampler;
     int64_t draws = sgfsi_json_get_int(from->run->header, "draws", 0);
-    int64_t reached = draws; /* where it was lengthened */
-    if (from->state != NULL)
-        reached = sgfsi_fields_saved_int(from->state, from->bytes, "run.draws", draws);
+    int64_t reached = made_so_far(run, from);
     double ess = sgfsi_draws_option(from->run, "run.ess", 0);
     bool other = run->planned != draws;
     *more = other || run->plan.ess > ess;
@@ -141,14 +173,17 @@ static sgfs_status compare_lengths(const sgfs_run *run, const char *path,
         snprintf(others, sizeof others, "--draws %lld, which its steps follow", (long long)draws);
     else if (!other && run->plan.ess < ess)
         snprintf(others, sizeof others, "--ess %.6g, which may not fall", ess);
-    return others[0] == '\0' ? SGFS_OK : fail_options(path, others, err);
+    return others[0] == '\0' ? SGFS_OK : fail_options(path, from->run->header, others, err);
 }
 
-static sgfs_status fail_other(const char *path, const char *what, sgfs_err *err) {
+static sgfs_status fail_other(const char *path, const sgfsi_json *header, const char *what,
+                              sgfs_err *err) {
+    const char *version = other_version(header);
     return sgfsi_fail(err, SGFS_ERUNFILE,
-                      "%.200s: cannot go on with this run: %.300s. Sample anew, or take up the run "
-                      "where it was made.",
-                      path, what);
+                      "%.150s: cannot go on with this run: %.220s. Sample anew, or take up the run "
+                      "%s%.40s.",
+                      path, what, version != NULL ? "with sgfs " : "where it was made",
+                      version != NULL ? version : "");
 }
 
 /* Names the first thing about the rows that is another one. */
@@ -170,9 +205,12 @@ static sgfs_status compare_data(const sgfs_data *d, const char *path, const sgfs
         if (!passes && !sgfsi_json_equal(v, sgfsi_json_get(then, key))) differs = key;
     }
     if (differs == NULL) return SGFS_OK;
-    snprintf(what, sizeof what, "the data are not those it was made with (%.200s: %.200s)", d->path,
-             differs);
-    return fail_other(path, what, err);
+    snprintf(what, sizeof what, "%.120s: %.180s", d->path, differs);
+    return sgfsi_fail(err, SGFS_ERUNFILE,
+                      "%.120s: cannot go on with this run: the data are not those it was made with "
+                      "(%s). It goes on as soon as they are back; where they have moved, name them "
+                      "with --data.",
+                      path, what);
 }
 
 /* Everything that the header says, but for times, machine and lengths. */
@@ -188,7 +226,7 @@ static sgfs_status compare_headers(const sgfs_run *run, const char *path, const 
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         if (sgfsi_json_equal(sgfsi_json_get(then, keys[i]), sgfsi_json_get(now, keys[i]))) continue;
         snprintf(what, sizeof what, "its \"%s\" is another one", keys[i]);
-        return fail_other(path, what, err);
+        return fail_other(path, then, what, err);
     }
     const sgfsi_json *inputs = sgfsi_json_get(now, "inputs"),
                      *before = sgfsi_json_get(then, "inputs");
@@ -196,10 +234,10 @@ static sgfs_status compare_headers(const sgfs_run *run, const char *path, const 
     for (const sgfsi_json *v; (v = sgfsi_json_next(inputs, &at, &key)) != NULL;) {
         if (sgfsi_json_equal(v, sgfsi_json_get(before, key))) continue;
         snprintf(what, sizeof what, "the file of \"%.200s\" has changed since", key);
-        return fail_other(path, what, err);
+        return fail_other(path, then, what, err);
     }
     if (!sgfsi_json_equal(inputs, before))
-        return fail_other(path, "a file that an option names is missing", err);
+        return fail_other(path, then, "a file that an option names is missing", err);
     /* The same bits need the same BLAS; with another one the run goes on all the same. */
     const sgfsi_json *old = sgfsi_json_get(then, "machine"), *new = sgfsi_json_get(now, "machine");
     const char *core[2] = {sgfsi_json_get_text(old, "blas_core", ""),
@@ -215,20 +253,22 @@ static sgfs_status compare_headers(const sgfs_run *run, const char *path, const 
     }
     if (is_same_work(sgfsi_json_get(then, "sampler_info"), sgfsi_json_get(now, "sampler_info")))
         return SGFS_OK;
-    return fail_other(path, "this program finds other numbers when it opens the run", err);
+    return fail_other(path, then, "this program finds other numbers when it opens the run", err);
 }
 
 static sgfs_status compare_arithmetic(const char *path, const sgfsi_json *header, sgfs_err *err) {
     char what[300];
-    int64_t then = sgfsi_json_get_int(header, "arithmetic", 0);
-    if (then == SGFSI_ARITHMETIC) return SGFS_OK;
+    int64_t number = sgfsi_json_get_int(header, "arithmetic", 0);
+    if (number == SGFSI_ARITHMETIC) return SGFS_OK;
     const char *version = sgfsi_json_get_text(header, "sgfs_version", "?");
-    if (then == 0)
-        snprintf(what, sizeof what, "sgfs %.40s, which made it, saved no state", version);
-    else
-        snprintf(what, sizeof what, "sgfs %.40s, which made it, computes otherwise than sgfs %s",
-                 version, SGFS_VERSION_TEXT);
-    return fail_other(path, what, err);
+    if (number == 0)
+        return sgfsi_fail(err, SGFS_ERUNFILE,
+                          "%.200s: cannot go on with this run: sgfs %.40s, which made it, saved no "
+                          "state. Sample anew.",
+                          path, version);
+    snprintf(what, sizeof what, "sgfs %.40s, which made it, computes otherwise than sgfs %s",
+             version, SGFS_VERSION_TEXT);
+    return fail_other(path, header, what, err);
 }
 
 sgfs_status sgfsi_resume_options(sgfs_config *cfg, const sgfsi_json *header, sgfs_err *err) {
@@ -250,12 +290,14 @@ static sgfs_status load(sgfs_run *run, const char *path, sgfsi_runfile *file,
     if (from->state == NULL) return SGFS_OK;
     sgfs_status status = sgfsi_state_load(run, from->state, from->bytes, err);
     if (status != SGFS_OK) return status;
-    if (run->plan.draws < run->planned) run->plan.draws = run->planned;
+    bool given = run->planned != sgfsi_json_get_int(from->run->header, "draws", 0);
+    if (given || run->plan.draws < run->planned) run->plan.draws = run->planned;
     for (int64_t c = 0; c < run->plan.chains; c++) {
         sgfsi_chain *w = &run->chain[c];
         const sgfsi_chain_info *then = &from->run->chain[c].info;
         if (w->written != sgfsi_runfile_count(file, c))
-            return fail_other(path, "its state and its draws do not belong together", err);
+            return fail_other(path, from->run->header,
+                              "its state and its draws do not belong together", err);
         w->warmup_seconds = then->warmup_seconds;
         w->sample_seconds = then->sample_seconds;
         w->disk_wait = then->disk_wait;

@@ -9,6 +9,9 @@
 /* Between two stretches: SGFS_EIO where the data have changed; then costs so far once a second, and
  * a state when it is due. */
 sgfs_status sgfsi_run_keep(sgfs_run *run, sgfs_err *err);
+/* Have the data changed? SGFS_EIO, and what was drawn since the last state is not to be kept. Looks
+ * now and then, or at once (now). */
+sgfs_status sgfsi_run_look(sgfs_run *run, bool now, sgfs_err *err);
 /* False where a chain has failed or was left in the middle of an iteration: the last state that was
  * saved is the last one there will be. */
 bool sgfsi_run_has_state(const sgfs_run *run);

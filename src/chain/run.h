@@ -28,6 +28,7 @@ struct sgfs_run {
     double seconds;               /* wall clock inside sgfs_run_step */
     int64_t before;               /* iterations of all chains when the run was taken up */
     double next_save, next_costs; /* when a state is due, and what it cost so far */
+    double save_cost;             /* seconds that the last state took */
     bool closed, filed;           /* a file was attached */
     sgfs_err spoiled;             /* why what is left since the last state is not to be kept */
 };

@@ -5,8 +5,10 @@
 
 #include <omp.h>
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "base/threads.h"
+#include "context/device/kernel.h"
 
 /* A child that is forked has none of the threads of its parent, and the first parallel region would
  * wait for them for ever. With no level of regions allowed each has one thread, also in work that
@@ -36,7 +38,16 @@ sgfs_status sgfsi_context_open(sgfsi_context *ctx, const sgfs_config *cfg, sgfs_
         status = ctx->device->ops->make_room(ctx->device, ctx->threads, err);
     if (status == SGFS_OK)
         ctx->near = ctx->device->ops->alloc == NULL ? ctx->device : sgfsi_devices[0];
-    return status;
+    if (status != SGFS_OK || ctx->near->ops->kernel == NULL) return status;
+    const char *now = ctx->near->ops->kernel(ctx->near),
+               *better = sgfsi_kernel_for(now, sgfsi_vectors_here());
+    if (better != NULL && getenv("OPENBLAS_CORETYPE") == NULL) /* who has set it knows better */
+        sgfsi_say(ctx->log, SGFS_NOTE,
+                  "OpenBLAS uses its kernels for %s, which are older than this processor: with "
+                  "OPENBLAS_CORETYPE=%s in the environment, set before the program starts, it is "
+                  "several times faster.",
+                  now, better);
+    return SGFS_OK;
 }
 
 sgfsi_context sgfsi_context_share(const sgfsi_context *opened) {

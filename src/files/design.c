@@ -396,6 +396,7 @@ static sgfs_status wrap(sgfs_data *d, const sgfs_arrays *a, const sgfs_config *c
                                 : sgfsi_names_made_up(t->cols);
     if (t->names == NULL) return sgfsi_fail_memory(err, "the column names");
     t->named = a->names != NULL;
+    sgfsi_fingerprint_arrays(d, a->weights, a->exposure);
     return finish(d, a->weights, a->exposure, cfg, err);
 }
 

@@ -53,14 +53,16 @@ typedef struct columns {
     sgfsi_least_squares *s;
     const sgfs_model *m;
     int64_t threads;
-    sgfsi_full full;   /* passes over the rows; open where they are not in memory */
-    double *theta, *G; /* D each */
-    double *gram;      /* q x q, lower: X'X */
-    double *P, *mean;  /* q each, of the prior; mean: 0 where P is 0 */
-    double *X, *y;     /* N x q and N in memory, by the root of the weights; or NULL */
-    double *residual;  /* N */
-    double *gradient;  /* q: X' residual at b */
-    double rss;        /* at b */
+    sgfsi_arena *arena; /* for what stays in s */
+    sgfsi_arena *own;   /* for what is needed while it is made */
+    sgfsi_full full;    /* passes over the rows; open where they are not in memory */
+    double *theta, *G;  /* D each */
+    double *gram;       /* q x q, lower: X'X */
+    double *P, *mean;   /* q each, of the prior; mean: 0 where P is 0 */
+    double *X, *y;      /* N x q and N in memory, by the root of the weights; or NULL */
+    double *residual;   /* N */
+    double *gradient;   /* q: X' residual at b */
+    double rss;         /* at b */
     /* where the factor takes two steps; else NULL */
     double *first, *second; /* q x q, lower: L1, L2 */
     double *turn;           /* q x q: L1^-T */
@@ -100,14 +102,14 @@ static sgfs_status pass(columns *c, const double *b, double *info, sgfs_err *err
     return SGFS_OK;
 }
 
-static sgfs_status gather_gram(columns *c, sgfsi_arena *own, sgfs_err *err) {
+static sgfs_status gather_gram(columns *c, sgfs_err *err) {
     int64_t D = c->m->D;
-    double *info = SGFSI_DOUBLES(own, D * D);
-    c->theta = SGFSI_DOUBLES(own, D);
-    c->G = SGFSI_DOUBLES(own, D);
+    double *info = SGFSI_DOUBLES(c->own, D * D);
+    c->theta = SGFSI_DOUBLES(c->own, D);
+    c->G = SGFSI_DOUBLES(c->own, D);
     if (info == NULL || c->theta == NULL || c->G == NULL)
         return sgfsi_fail_memory(err, "the sums over all rows");
-    sgfs_status status = sgfsi_full_open(&c->full, c->m, c->threads, true, own, err);
+    sgfs_status status = sgfsi_full_open(&c->full, c->m, c->threads, true, c->own, err);
     c->full.log = sgfsi_config_log(c->m->cfg);
     return status == SGFS_OK ? pass(c, c->s->centre, info, err) : status;
 }
@@ -142,9 +144,10 @@ static int by_size(const void *a, const void *b) {
 }
 
 /* Which coefficients stay single: those first in s->column. X: N x p. */
-static sgfs_status sort_columns(sgfsi_least_squares *s, int64_t N, const double *X, const double *P,
-                                sgfsi_arena *own, sgfs_err *err) {
-    double *square = SGFSI_DOUBLES(own, 2 * s->p), *sorted = square + s->p, most = INFINITY;
+static sgfs_status sort_columns(const columns *c, const double *X, const double *P, sgfs_err *err) {
+    sgfsi_least_squares *s = c->s;
+    int64_t N = c->m->data->N;
+    double *square = SGFSI_DOUBLES(c->own, 2 * s->p), *sorted = square + s->p, most = INFINITY;
     if (square == NULL) return sgfsi_fail_memory(err, "the columns");
     int64_t many = 0, flat = 0, large = 0;
     for (int64_t i = 0; i < N; i++) {
@@ -175,34 +178,33 @@ static sgfs_status sort_columns(sgfsi_least_squares *s, int64_t N, const double 
 
 /* All rows at `base`, where the residuals are the target: X N x p, y N, by the weights' roots. */
 static sgfs_status collect_rows(columns *c, const double *base, double log_sigma, double *X,
-                                double *y, sgfsi_arena *own, sgfs_err *err) {
+                                double *y, sgfs_err *err) {
     int64_t N = c->m->data->N, D = c->m->D;
-    collection to = {c->m->data, exp(2 * log_sigma), X, y, SGFSI_DOUBLES(own, N)};
+    collection to = {c->m->data, exp(2 * log_sigma), X, y, SGFSI_DOUBLES(c->own, N)};
     const sgfsi_harvest harvest = {collect, &to};
-    double *theta = SGFSI_DOUBLES(own, D), *G = SGFSI_DOUBLES(own, D), loglik;
+    double *theta = SGFSI_DOUBLES(c->own, D), *G = SGFSI_DOUBLES(c->own, D), loglik;
     if (to.weight == NULL || theta == NULL || G == NULL) return sgfsi_fail_memory(err, "the rows");
     memcpy(theta, base, (size_t)c->s->p * sizeof *base);
     if (D > c->s->p) theta[c->s->p] = log_sigma;
-    sgfs_status status = sgfsi_full_open(&c->full, c->m, c->threads, false, own, err);
+    sgfs_status status = sgfsi_full_open(&c->full, c->m, c->threads, false, c->own, err);
     if (status == SGFS_OK) status = sgfsi_full_harvest(&c->full, theta, &harvest, &loglik, G, err);
     c->s->rows += N;
     return status;
 }
 
 /* s->axes and the columns of U' l^1/2, which become the last of c->X. S: N x m. */
-static sgfs_status find_axes(columns *c, const double *S, double **columns_of, sgfsi_arena *arena,
-                             sgfsi_arena *own, sgfs_err *err) {
+static sgfs_status find_axes(columns *c, const double *S, double **columns_of, sgfs_err *err) {
     sgfsi_least_squares *s = c->s;
     int64_t N = c->m->data->N, m = s->p - s->single;
-    double *U = SGFSI_DOUBLES(own, N * N), *l = SGFSI_DOUBLES(own, N);
-    double *work = SGFSI_DOUBLES(own, SGFS_EIGEN_WORK(N));
+    double *U = SGFSI_DOUBLES(c->own, N * N), *l = SGFSI_DOUBLES(c->own, N);
+    double *work = SGFSI_DOUBLES(c->own, SGFS_EIGEN_WORK(N));
     if (U == NULL || l == NULL || work == NULL) return sgfsi_fail_memory(err, "the rows' products");
     sgfsi_gemm_nt(s->device, N, N, m, 1.0, S, S, 0.0, U);
     if (sgfsi_eigen(s->device, N, U, l, work) != 0)
         return sgfsi_fail(err, SGFS_ENUMERIC, "The products of the rows have no eigenvectors.");
     while (s->unseen < N && !(l[s->unseen] > 4 * (double)N * DBL_EPSILON * l[N - 1])) s->unseen++;
     int64_t r = N - s->unseen;
-    s->axes = SGFSI_DOUBLES(arena, r * m);
+    s->axes = SGFSI_DOUBLES(c->arena, r * m);
     if (s->axes == NULL) return sgfsi_fail_memory(err, "the rows' products");
     *columns_of = U + s->unseen * N; /* r x N */
     sgfsi_gemm_nn(s->device, r, m, N, 1.0, *columns_of, S, 0.0, s->axes);
@@ -217,20 +219,20 @@ static sgfs_status find_axes(columns *c, const double *S, double **columns_of, s
 
 /* Fewer columns that stand for all: c->X, c->y, c->P and c->mean. P, mean, base: p each. */
 static sgfs_status reduce(columns *c, const double *P, const double *mean, const double *base,
-                          double log_sigma, sgfsi_arena *arena, sgfsi_arena *own, sgfs_err *err) {
+                          double log_sigma, sgfs_err *err) {
     sgfsi_least_squares *s = c->s;
     int64_t N = c->m->data->N, p = s->p;
-    double *X = SGFSI_DOUBLES(own, N * p), *seen = NULL;
-    c->y = SGFSI_DOUBLES(own, N);
-    c->residual = SGFSI_DOUBLES(own, N);
+    double *X = SGFSI_DOUBLES(c->own, N * p), *seen = NULL;
+    c->y = SGFSI_DOUBLES(c->own, N);
+    c->residual = SGFSI_DOUBLES(c->own, N);
     if (X == NULL || c->y == NULL || c->residual == NULL) return sgfsi_fail_memory(err, "the rows");
-    sgfs_status status = collect_rows(c, base, log_sigma, X, c->y, own, err);
-    if (status == SGFS_OK) status = sort_columns(s, N, X, P, own, err);
+    sgfs_status status = collect_rows(c, base, log_sigma, X, c->y, err);
+    if (status == SGFS_OK) status = sort_columns(c, X, P, err);
     if (status != SGFS_OK) return status;
     int64_t m = p - s->single;
-    double *S = SGFSI_DOUBLES(own, N * m);
-    s->mean = SGFSI_DOUBLES(arena, m);
-    s->scale = SGFSI_DOUBLES(arena, m);
+    double *S = SGFSI_DOUBLES(c->own, N * m);
+    s->mean = SGFSI_DOUBLES(c->arena, m);
+    s->scale = SGFSI_DOUBLES(c->arena, m);
     if (S == NULL || s->mean == NULL || s->scale == NULL) return sgfsi_fail_memory(err, "the rows");
     for (int64_t j = 0; j < m; j++) {
         s->mean[j] = mean[s->column[s->single + j]];
@@ -238,9 +240,9 @@ static sgfs_status reduce(columns *c, const double *P, const double *mean, const
         for (int64_t i = 0; i < N; i++)
             S[i * m + j] = s->scale[j] * X[i * p + s->column[s->single + j]];
     }
-    status = find_axes(c, S, &seen, arena, own, err);
+    status = find_axes(c, S, &seen, err);
     if (status != SGFS_OK) return status;
-    c->X = SGFSI_DOUBLES(own, N * s->q);
+    c->X = SGFSI_DOUBLES(c->own, N * s->q);
     if (c->X == NULL) return sgfsi_fail_memory(err, "the rows");
     for (int64_t i = 0; i < N; i++) {
         for (int64_t k = 0; k < s->single; k++) {
@@ -364,15 +366,14 @@ static void fill_information(const columns *c, double share, double *A) {
 }
 
 /* L in two steps: c->first, c->second, and A = their product. */
-static sgfs_status factor_twice(columns *c, double *A, int64_t *bad, sgfsi_arena *own,
-                                sgfs_err *err) {
+static sgfs_status factor_twice(columns *c, double *A, int64_t *bad, sgfs_err *err) {
     const sgfsi_least_squares *s = c->s;
     int64_t q = s->q;
     double share = 256 * (double)q * DBL_EPSILON, scale = exp(-2 * s->log_sigma0);
     if (c->first == NULL) {
-        c->first = SGFSI_DOUBLES(own, q * q);
-        c->second = SGFSI_DOUBLES(own, q * q);
-        c->turn = SGFSI_DOUBLES(own, q * q);
+        c->first = SGFSI_DOUBLES(c->own, q * q);
+        c->second = SGFSI_DOUBLES(c->own, q * q);
+        c->turn = SGFSI_DOUBLES(c->own, q * q);
     }
     if (c->first == NULL || c->second == NULL || c->turn == NULL)
         return sgfsi_fail_memory(err, "the coordinates of the regression");
@@ -397,12 +398,12 @@ static sgfs_status factor_twice(columns *c, double *A, int64_t *bad, sgfsi_arena
 }
 
 /* A -> L; where a pivot is nothing but rounding there is no posterior. */
-static sgfs_status factor(columns *c, double *A, sgfsi_arena *own, sgfs_err *err) {
+static sgfs_status factor(columns *c, double *A, sgfs_err *err) {
     const sgfsi_least_squares *s = c->s;
     fill_information(c, 0, A);
     int64_t bad = c->first == NULL ? factor_once(c, false, A) : 0;
     if (bad >= 0) {
-        sgfs_status status = factor_twice(c, A, &bad, own, err);
+        sgfs_status status = factor_twice(c, A, &bad, err);
         if (status != SGFS_OK) return status;
     }
     if (bad < 0) return SGFS_OK;
@@ -491,14 +492,14 @@ static void fill_in(columns *c, double *along) {
 
 /* From the first look to coordinates at a sigma0 near the mode of sigma. prior: precision and mean
  * of log sigma. */
-static sgfs_status settle(columns *c, const double prior[2], sgfsi_arena *own, sgfs_err *err) {
+static sgfs_status settle(columns *c, const double prior[2], sgfs_err *err) {
     sgfsi_least_squares *s = c->s;
-    double *A = SGFSI_DOUBLES(own, s->q * s->q), *step = SGFSI_DOUBLES(own, s->q);
-    double *work = SGFSI_DOUBLES(own, SGFS_EIGEN_WORK(s->q)), mode = 0;
+    double *A = SGFSI_DOUBLES(c->own, s->q * s->q), *step = SGFSI_DOUBLES(c->own, s->q);
+    double *work = SGFSI_DOUBLES(c->own, SGFS_EIGEN_WORK(s->q)), mode = 0;
     if (A == NULL || step == NULL || work == NULL)
         return sgfsi_fail_memory(err, "the coordinates of the regression");
     for (int round = 0; round < ROUNDS; round++) {
-        sgfs_status status = factor(c, A, own, err);
+        sgfs_status status = factor(c, A, err);
         if (status == SGFS_OK) status = recentre(c, A, step, err);
         if (status == SGFS_OK) status = find_coordinates(c, A, work, err);
         if (status != SGFS_OK) return status;
@@ -514,13 +515,13 @@ static sgfs_status settle(columns *c, const double prior[2], sgfsi_arena *own, s
 }
 
 /* Room for q coordinates. */
-static sgfs_status make_room(columns *c, sgfsi_arena *arena, sgfsi_arena *own, sgfs_err *err) {
+static sgfs_status make_room(columns *c, sgfs_err *err) {
     sgfsi_least_squares *s = c->s;
     int64_t q = s->q;
-    double *room = SGFSI_DOUBLES(arena, 6 * q);
-    s->T = SGFSI_DOUBLES(arena, q * q);
-    c->gram = SGFSI_DOUBLES(own, q * q);
-    c->gradient = SGFSI_DOUBLES(own, 4 * q);
+    double *room = SGFSI_DOUBLES(c->arena, 6 * q);
+    s->T = SGFSI_DOUBLES(c->arena, q * q);
+    c->gram = SGFSI_DOUBLES(c->own, q * q);
+    c->gradient = SGFSI_DOUBLES(c->own, 4 * q);
     if (room == NULL || s->T == NULL || c->gram == NULL || c->gradient == NULL)
         return sgfsi_fail_memory(err, "the coordinates of the regression");
     c->P = c->gradient + q;
@@ -535,13 +536,13 @@ static sgfs_status make_room(columns *c, sgfsi_arena *arena, sgfsi_arena *own, s
     return SGFS_OK;
 }
 
-static sgfs_status open_columns(columns *c, sgfsi_arena *arena, sgfsi_arena *own, sgfs_err *err) {
+static sgfs_status open_columns(columns *c, sgfs_err *err) {
     sgfsi_least_squares *s = c->s;
     const sgfs_model *m = c->m;
     int64_t D = m->D, p = s->p;
-    double *start = SGFSI_DOUBLES(own, 4 * D), *zero = start + D, *slope = start + 2 * D;
+    double *start = SGFSI_DOUBLES(c->own, 4 * D), *zero = start + D, *slope = start + 2 * D;
     double *P = start + 3 * D, log_sigma = sgfsi_linear_known_log_sigma(m);
-    s->column = sgfsi_arena_alloc(arena, p, sizeof *s->column);
+    s->column = sgfsi_arena_alloc(c->arena, p, sizeof *s->column);
     if (start == NULL || s->column == NULL) return sgfsi_fail_memory(err, "the regression");
     m->kind->start(m, start, zero);
     s->known = !isnan(log_sigma);
@@ -557,12 +558,12 @@ static sgfs_status open_columns(columns *c, sgfsi_arena *arena, sgfsi_arena *own
     const double prior[2] = {s->known ? 0 : P[D - 1], s->known ? 0 : slope[D - 1]};
     s->log_sigma0 = log_sigma;
     if (status == SGFS_OK && p > m->data->N) {
-        status = reduce(c, P, slope, start, log_sigma, arena, own, err);
+        status = reduce(c, P, slope, start, log_sigma, err);
     } else {
         s->q = s->single = p;
         for (int64_t j = 0; j < p; j++) s->column[j] = j;
     }
-    if (status == SGFS_OK) status = make_room(c, arena, own, err);
+    if (status == SGFS_OK) status = make_room(c, err);
     if (status != SGFS_OK) return status;
     for (int64_t k = 0; k < s->q; k++) {
         bool one = k < s->single;
@@ -574,18 +575,18 @@ static sgfs_status open_columns(columns *c, sgfsi_arena *arena, sgfsi_arena *own
         sgfsi_syrk_t(s->device, m->data->N, s->q, 1.0, c->X, 0.0, c->gram);
         status = look(c, s->centre, err);
     } else {
-        status = gather_gram(c, own, err);
+        status = gather_gram(c, err);
     }
-    return status == SGFS_OK ? settle(c, prior, own, err) : status;
+    return status == SGFS_OK ? settle(c, prior, err) : status;
 }
 
 sgfs_status sgfsi_least_squares_open(sgfsi_least_squares *s, const sgfs_model *m, int64_t threads,
                                      sgfsi_arena *arena, sgfs_err *err) {
     sgfsi_arena own = {NULL};
-    columns c = {.s = s, .m = m, .threads = threads};
+    columns c = {.s = s, .m = m, .threads = threads, .arena = arena, .own = &own};
     *s = (sgfsi_least_squares){
         .model = m, .device = m->ctx.near, .p = m->data->p, .W = m->data->total};
-    sgfs_status status = open_columns(&c, arena, &own, err);
+    sgfs_status status = open_columns(&c, err);
     sgfsi_arena_free(&own);
     return status;
 }

@@ -33,8 +33,9 @@ struct sgfs_data {
     int64_t files;        /* 0: arrays */
     char **file;          /* files: what they are called */
     struct sgfsi_fingerprint *print; /* files: what they were when they were read; NULL: arrays */
-    int64_t N, p, features;          /* p = features + intercept */
-    double total;                    /* N, or the sum of the rows' weights */
+    uint32_t arrays_crc; /* of arrays: what they were when they were handed over (fingerprint.c) */
+    int64_t N, p, features; /* p = features + intercept */
+    double total;           /* N, or the sum of the rows' weights */
     bool intercept;
     sgfsi_column *feature; /* features */
     double *shift, *scale; /* features; NULL: rows are taken as they are */

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,9 +98,39 @@ sgfs_status sgfsi_fingerprint_add(sgfs_data *d, int64_t file, const char *path, 
     return f->path != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the list of files");
 }
 
+/* Targets, weights and exposures whole, and of the cells at most 16 MB: rows at equal distances, the
+ * first and the last among them. */
+void sgfsi_fingerprint_arrays(sgfs_data *d, const double *weights, const double *exposure) {
+    const sgfsi_table *t = &d->table;
+    const double *const whole[] = {d->y, weights, exposure}, most = 1 << 24;
+    uint32_t crc = 0;
+    for (int k = 0; k < 3; k++)
+        if (whole[k] != NULL) crc = sgfsi_crc32(crc, whole[k], (size_t)t->rows * sizeof(double));
+    bool sparse = t->type == SGFSI_CSR;
+    size_t cell = sparse ? sizeof *t->csr.col + sizeof *t->csr.value : sgfsi_dtype_size(t->type);
+    double cells = sparse ? (double)t->csr.start[t->rows] : (double)t->rows * (double)t->cols;
+    double share = fmin(1, most / fmax(cells * (double)cell, 1));
+    int64_t n = (int64_t)fmax(share * (double)t->rows, t->rows > 1 ? 2 : 1);
+    for (int64_t k = 0; k < n; k++) {
+        int64_t i = n > 1 ? (int64_t)((double)k * (double)(t->rows - 1) / (double)(n - 1)) : 0;
+        if (!sparse) {
+            const char *row = (const char *)t->cells + (size_t)(i * t->row_stride) * cell;
+            crc = sgfsi_crc32(crc, row, (size_t)t->cols * cell);
+            continue;
+        }
+        int64_t from = t->csr.start[i], length = t->csr.start[i + 1] - from;
+        crc = sgfsi_crc32(crc, &length, sizeof length);
+        if (length == 0) continue;
+        crc = sgfsi_crc32(crc, t->csr.col + from, (size_t)length * sizeof *t->csr.col);
+        crc = sgfsi_crc32(crc, t->csr.value + from, (size_t)length * sizeof *t->csr.value);
+    }
+    d->arrays_crc = crc;
+}
+
 /* ---- in the header --------------------------------------------------------------------------- */
 
 void sgfsi_fingerprints_describe(const sgfs_data *d, sgfsi_json *o) {
+    if (d->print == NULL && d->arrays_crc != 0) sgfsi_json_int(o, "checksum", d->arrays_crc);
     if (d->print == NULL) return;
     sgfsi_json *list = sgfsi_json_array_in(o, "fingerprint");
     for (int64_t i = 0; i < d->files; i++) {

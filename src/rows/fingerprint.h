@@ -41,6 +41,9 @@ sgfs_status sgfsi_fingerprint_take(sgfsi_fingerprint *f, const char *path, const
 sgfs_status sgfsi_fingerprint_add(sgfs_data *d, int64_t file, const char *path, bool kept,
                                   const sgfsi_stamp *before, sgfs_err *err);
 
+/* Of the table, the targets and the extras that a program handed over as arrays: d->arrays_crc. */
+void sgfsi_fingerprint_arrays(sgfs_data *d, const double *weights, const double *exposure);
+
 /* For the header's "data"; and whether the files are others than that tells of: what differs,
  * written to `what`. NULL: they are not, or nobody can tell: rows that were packed since, or put
  * into more files or fewer, have other bytes and may be the same. */

@@ -94,16 +94,10 @@ typedef struct lockstep {
 
 static sgfs_status plan_exact_hmc(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
     bool brief = (double)now->model->data->N * (double)now->D > many;
-    const char *flag = sgfsi_start_given(plan);
-    if (flag != NULL) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%s has no meaning for sampler exact-hmc: chains begin around the mode.",
-                          flag);
-    }
     ((settings *)plan->settings)->dense = now->D <= SGFSI_MOST_DENSE;
     if (!sgfsi_config_given(plan->cfg, "run.chains")) plan->chains = CHAINS;
     sgfsi_plan_lengths(plan, WARMUP, brief ? FEW : DRAWS, 1);
-    return SGFS_OK;
+    return sgfsi_plan_refuse_start(plan, "chains begin around the mode", err);
 }
 
 static int advise(const sgfsi_plan *plan, const char *advice[2]) {

@@ -28,20 +28,10 @@ typedef struct exact_linear {
 } exact_linear;
 
 static sgfs_status plan_exact_linear(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
-    const char *why = sgfsi_least_squares_refuses(now->model), *flag = sgfsi_start_given(plan);
-    if (why != NULL) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--sampler exact-linear cannot draw from this posterior: %s (model %s). "
-                          "--sampler nuts is exact, too, and needs no such thing.",
-                          why, now->model->kind->name);
-    }
-    if (flag != NULL) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%s has no meaning for sampler exact-linear: every draw is independent.",
-                          flag);
-    }
+    sgfs_status status = sgfsi_plan_refuse(plan, now, sgfsi_least_squares_refuses(now->model), err);
+    if (status != SGFS_OK) return status;
     sgfsi_plan_lengths(plan, 0, 1000, NAN);
-    return SGFS_OK;
+    return sgfsi_plan_refuse_start(plan, "every draw is independent", err);
 }
 
 /* What was found, for the run file. */

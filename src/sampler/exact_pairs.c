@@ -66,21 +66,10 @@ typedef struct pairs {
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static sgfs_status plan_pairs(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
-    const char *why = sgfsi_hill_refuses(now->model), *flag = sgfsi_start_given(plan);
-    if (why != NULL) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--sampler exact-pairs cannot draw from this posterior: %s (model %s). "
-                          "--sampler nuts is exact, too, and needs no such thing.",
-                          why, now->model->kind->name);
-    }
-    if (flag != NULL) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%s has no meaning for sampler exact-pairs: chains begin at draws of the "
-                          "Gaussian at the mode.",
-                          flag);
-    }
+    sgfs_status status = sgfsi_plan_refuse(plan, now, sgfsi_hill_refuses(now->model), err);
+    if (status != SGFS_OK) return status;
     sgfsi_plan_lengths(plan, 200, 1000, NAN); /* five whole blocks */
-    return SGFS_OK;
+    return sgfsi_plan_refuse_start(plan, "chains begin at draws of the Gaussian at the mode", err);
 }
 
 static sgfs_status open_hill(sgfs_sampler *s, pairs *e, sgfs_err *err) {

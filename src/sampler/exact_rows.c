@@ -83,21 +83,11 @@ typedef struct exact {
 static sgfs_status plan_exact(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
     const char *why = sgfsi_anchor_refuses(now->model);
     if (why == NULL) why = sgfsi_row_bounds_refuses(now->model);
-    if (why != NULL) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--sampler exact-rows cannot draw from this posterior: %s (model %s). "
-                          "--sampler nuts is exact, too, and needs no such thing.",
-                          why, now->model->kind->name);
-    }
-    const char *flag = sgfsi_start_given(plan);
-    if (flag != NULL) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%s has no meaning for sampler exact-rows: chains begin at draws of the "
-                          "Gaussian at the anchor.",
-                          flag);
-    }
+    sgfs_status status = sgfsi_plan_refuse(plan, now, why, err);
+    if (status != SGFS_OK) return status;
     sgfsi_plan_lengths(plan, NAN, 1000, NAN);
-    return SGFS_OK;
+    return sgfsi_plan_refuse_start(plan, "chains begin at draws of the Gaussian at the anchor",
+                                   err);
 }
 
 static sgfs_status open_table(sgfs_sampler *s, exact *e, sgfs_err *err) {

@@ -97,11 +97,11 @@ static sgfs_status find_law(gauss *s, sgfs_sampler *sampler, sgfs_err *err) {
     memcpy(s->L, s->P, (size_t)(D * D) * sizeof *s->L);
     int64_t failed = sgfsi_potrf(dev, D, s->L);
     if (failed == 0) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EDATA,
-                      "%s: the precision is not positive definite (it fails at row %lld, parameter "
-                      "\"%s\").",
-                      precision[0] != '\0' ? precision : "--sampler gauss", (long long)failed,
-                      sampler->model->param[failed - 1]);
+    return sgfsi_fail(
+        err, SGFS_EDATA,
+        "%s: the precision is not positive definite (it fails at row %lld, parameter \"%s\").",
+        precision[0] != '\0' ? precision : "--sampler gauss", (long long)failed,
+        sampler->model->param[failed - 1]);
 }
 
 /* ---- the matrices of a step ------------------------------------------------------------------ */
@@ -152,11 +152,11 @@ static sgfs_status build_step(gauss *s, const sgfs_sampler *sampler, double *M, 
                   chosen);
     }
     if (!(s->eps < most)) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--epsilon is too large for the Gaussian chain: its noise would have no "
-                          "covariance. It must lie below %s with this precision and "
-                          "preconditioner.",
-                          limit);
+        return sgfsi_fail(
+            err, SGFS_EUSAGE,
+            "--epsilon is too large for the Gaussian chain: its noise would have no covariance. It "
+            "must lie below %s with this precision and preconditioner.",
+            limit);
     }
     times_factor(&s->C, true, s->drift); /* P R R' = P C */
     sgfsi_transpose(dev, D, s->drift);
@@ -245,8 +245,7 @@ static const char *caution(const sgfsi_plan *plan, const char *fisher) {
     (void)fisher;
     bool own = set->mean[0] == '\0' && set->precision[0] == '\0';
     return own ? "The Gaussian chain draws from the Gaussian at the posterior's mode (Laplace), "
-                 "not "
-                 "from the posterior itself."
+                 "not from the posterior itself."
                : "The Gaussian chain draws from the Gaussian it was given: the data are not looked "
                  "at for the draws.";
 }
@@ -270,5 +269,5 @@ const sgfs_sampler_kind sgfs_sampler_gauss = {
     .open = open_gauss,
     .step = step,
     .fields = sgfsi_no_fields,
-    .caution = caution,
+    .caution_at = caution,
 };

@@ -71,7 +71,7 @@ const char *sgfsi_hamiltonian_stan_metric(const sgfsi_plan *plan);
 #define SGFSI_HAMILTONIAN_HOOKS                                                                    \
     .exact = true, .full_data = true, .plan = sgfsi_hamiltonian_plan,                              \
     .advise = sgfsi_hamiltonian_advise, .stan_metric = sgfsi_hamiltonian_stan_metric,              \
-    .fields = sgfsi_hamiltonian_fields, .caution = sgfsi_hamiltonian_caution
+    .fields = sgfsi_hamiltonian_fields, .caution_at = sgfsi_hamiltonian_caution
 sgfs_status sgfsi_hamiltonian_open(sgfsi_hamiltonian *h, sgfs_sampler *sampler, sgfs_err *err);
 bool sgfsi_point_open(sgfsi_point *z, int64_t D, sgfsi_arena *arena);       /* false: no memory */
 void sgfsi_point_copy(sgfsi_point *to, const sgfsi_point *from, int64_t D); /* all but v */

@@ -40,14 +40,8 @@ static sgfs_status plan_laplace(sgfsi_plan *plan, const sgfs_problem *now, sgfs_
                           "use --sampler sgfs-d for many parameters.",
                           (long long)now->D, (long long)now->D, (int)SGFSI_MOST_DENSE);
     }
-    const char *flag = sgfsi_start_given(plan);
-    if (flag != NULL) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%s has no meaning for sampler laplace: every draw is independent.",
-                          flag);
-    }
     sgfsi_plan_lengths(plan, 0, 1000, NAN);
-    return SGFS_OK;
+    return sgfsi_plan_refuse_start(plan, "every draw is independent", err);
 }
 
 static sgfs_status open_laplace(sgfs_sampler *sampler, sgfs_err *err) {
@@ -55,10 +49,10 @@ static sgfs_status open_laplace(sgfs_sampler *sampler, sgfs_err *err) {
     if (s != NULL) s->z = SGFSI_DOUBLES(sampler->arena, sampler->D);
     if (s == NULL || s->z == NULL) return sgfsi_fail_memory(err, "the sampler");
     if (sampler->model->kind->curvature == NULL) {
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "Model %s cannot say its information matrix, which --sampler laplace is "
-                          "made of.",
-                          sampler->model->kind->name);
+        return sgfsi_fail(
+            err, SGFS_EUSAGE,
+            "Model %s cannot say its information matrix, which --sampler laplace is made of.",
+            sampler->model->kind->name);
     }
     sampler->state = s;
     if (sampler->first != NULL) {
@@ -96,17 +90,6 @@ static double tau(const sgfsi_plan *plan) {
     return 1;
 }
 
-static const char *caution(const sgfsi_plan *plan, const char *fisher) {
-    (void)plan;
-    (void)fisher;
-    return "Laplace is approximate: these are draws from the Gaussian at the posterior's mode, not "
-           "from the posterior. Skewness and tails are missing, and the mean is off by a part of "
-           "the sd that shrinks only as 1/sqrt(rows) and is large where events are rare. R-hat and "
-           "ESS are perfect by construction and see none of it. Compare with --sampler nuts, or "
-           "with "
-           "sgfs-f at a large --alpha.";
-}
-
 static const char *const stats[] = {SGFSI_STAT_LP, NULL};
 
 const sgfs_sampler_kind sgfs_sampler_laplace = {
@@ -123,5 +106,9 @@ const sgfs_sampler_kind sgfs_sampler_laplace = {
     .step = step,
     .fields = sgfsi_no_fields,
     .tau = tau,
-    .caution = caution,
+    .caution = "Laplace is approximate: these are draws from the Gaussian at the posterior's mode, "
+               "not from the posterior. Skewness and tails are missing, and the mean is off by a "
+               "part of the sd that shrinks only as 1/sqrt(rows) and is large where events are "
+               "rare. R-hat and ESS are perfect by construction and see none of it. Compare with "
+               "--sampler nuts, or with sgfs-f at a large --alpha.",
 };

@@ -80,14 +80,6 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     return SGFS_OK;
 }
 
-static const char *caution(const sgfsi_plan *plan, const char *fisher) {
-    (void)plan;
-    (void)fisher;
-    return "pSGLD is approximate: as in SGLD the gradient noise inflates the variances at a large "
-           "--epsilon, and the drift that goes with its changing preconditioner is left out. "
-           "Compare with sgfs-f, or with half the step.";
-}
-
 static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
     psgld *s = sampler->state;
     SGFSI_FIELD_ARRAY(list, s, V, sampler->D);
@@ -108,5 +100,7 @@ const sgfs_sampler_kind sgfs_sampler_psgld = {
     .open = open_psgld,
     .step = step,
     .fields = fields,
-    .caution = caution,
+    .caution = "pSGLD is approximate: as in SGLD the gradient noise inflates the variances at a "
+               "large --epsilon, and the drift that goes with its changing preconditioner is left "
+               "out. Compare with sgfs-f, or with half the step.",
 };

@@ -34,6 +34,25 @@ void sgfsi_sampler_fields(sgfs_sampler *s, sgfsi_fields *list) {
     sgfsi_fields_leave(list);
 }
 
+sgfs_status sgfsi_plan_refuse_start(const sgfsi_plan *plan, const char *because, sgfs_err *err) {
+    const char *flag = sgfsi_config_given(plan->cfg, "run.init")    ? "--init"
+                       : sgfsi_config_given(plan->cfg, "run.climb") ? "--climb"
+                       : sgfsi_config_given(plan->cfg, "run.start") ? "--start"
+                                                                    : NULL;
+    if (flag == NULL) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EUSAGE, "%s has no meaning for sampler %s: %s.", flag,
+                      plan->kinds.sampler->name, because);
+}
+
+sgfs_status sgfsi_plan_refuse(const sgfsi_plan *plan, const sgfs_problem *now, const char *why,
+                              sgfs_err *err) {
+    if (why == NULL) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "--sampler %s cannot draw from this posterior: %s (model %s). "
+                      "--sampler nuts is exact, too, and needs no such thing.",
+                      plan->kinds.sampler->name, why, now->model->kind->name);
+}
+
 sgfs_status sgfsi_sampler_borrow(sgfs_sampler *s, const char *prefix, sgfs_err *err) {
     sgfsi_fields to = {0}, from = {0};
     s->kind->fields(s->first, &from);

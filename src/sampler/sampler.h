@@ -127,12 +127,12 @@ void sgfsi_sampler_normals(const sgfs_sampler *s, int64_t t, uint32_t purpose, d
  * left. *more: 0 at first. */
 bool sgfsi_sampler_ridge(sgfs_sampler *s, double *more);
 
-/* "--init", "--climb" or "--start", whichever the user gave; NULL: none. */
-static inline const char *sgfsi_start_given(const sgfsi_plan *plan) {
-    if (sgfsi_config_given(plan->cfg, "run.init")) return "--init";
-    if (sgfsi_config_given(plan->cfg, "run.climb")) return "--climb";
-    return sgfsi_config_given(plan->cfg, "run.start") ? "--start" : NULL;
-}
+/* For kinds whose chains have a beginning of their own: refuse --init, --climb and --start, the
+ * sentence ending in `because`. */
+sgfs_status sgfsi_plan_refuse_start(const sgfsi_plan *plan, const char *because, sgfs_err *err);
+/* For exact kinds: why: NULL, or what is in the way of drawing from this posterior. */
+sgfs_status sgfsi_plan_refuse(const sgfsi_plan *plan, const sgfs_problem *now, const char *why,
+                              sgfs_err *err);
 
 /* Lengths of the kind's own choice, where the user left them free (NaN: no choice). Thinning is
  * chosen only together with the draws. */

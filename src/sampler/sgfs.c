@@ -155,5 +155,5 @@ const sgfs_sampler_kind sgfs_sampler_sgfs = {
     .step = step,
     .fields = fields,
     .tau = sgfsi_sgfs_tau,
-    .caution = sgfsi_sgfs_caution,
+    .caution_at = sgfsi_sgfs_caution,
 };

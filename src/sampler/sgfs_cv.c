@@ -505,5 +505,5 @@ const sgfs_sampler_kind sgfs_sampler_sgfs_cv = {
     .step = step,
     .fields = fields,
     .tau = tau,
-    .caution = caution,
+    .caution_at = caution,
 };

@@ -226,33 +226,39 @@ static sgfs_status update(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, const sgf
     return fade(k, kappa) ? refresh(k, sampler, err) : SGFS_OK;
 }
 
+/* The batch at hand: when it was drawn; steps: the factor follows what is learned. */
+typedef struct lesson {
+    int64_t t;
+    uint32_t purpose;
+    bool warmup, steps;
+    double alpha;
+} lesson;
+
 /* Into an average; the factor, where it is made of this one, is made anew. */
-static sgfs_status take(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, sgfsi_average *a, bool steps,
-                        bool warmup, double alpha, sgfs_err *err) {
+static sgfs_status take(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, const lesson *l,
+                        sgfsi_average *a, bool steps, sgfs_err *err) {
     bool own = a == &k->model;
     const sgfs_scores *s = own ? &sampler->eval.model_scores : &sampler->eval.scores;
     const double *gbar = own ? NULL : sampler->eval.gbar; /* the mean of the model's own is 0 */
     bool same = k->source == (own ? SGFSI_FROM_MODEL : SGFSI_FROM_SCORES);
-    if (steps && k->updates && same) return update(k, sampler, s, gbar, warmup, err);
-    sgfsi_average_update(a, s, gbar, warmup);
+    if (steps && k->updates && same) return update(k, sampler, s, gbar, l->warmup, err);
+    sgfsi_average_update(a, s, gbar, l->warmup);
     if (!steps) return SGFS_OK;
     bool fresh = !same || !k->fades || fade(k, a->kappa);
     if (fresh) restore(k);
-    return refactor(k, sampler, a, !fresh, alpha, err);
+    return refactor(k, sampler, a, !fresh, l->alpha, err);
 }
 
-/* The batch at hand goes into I1hat (unless that will be begun anew), and in warm-up its rows with
- * targets from the model into that average; steps: the factor follows the one that steps are made
- * with. */
-static sgfs_status learn(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, int64_t t, uint32_t purpose,
-                         bool warmup, bool steps, double alpha, const double *theta,
-                         sgfs_err *err) {
-    bool by_model = warmup && k->by_model;
+/* The batch goes into I1hat (unless that will be begun anew), and in warm-up its rows with targets
+ * from the model into that average; the factor follows the one that steps are made with. */
+static sgfs_status learn(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, const lesson *l,
+                         const double *theta, sgfs_err *err) {
+    bool by_model = l->warmup && k->by_model;
     sgfs_status status = SGFS_OK;
-    if (!k->passing) status = take(k, sampler, &k->scores, steps && !by_model, warmup, alpha, err);
+    if (!k->passing) status = take(k, sampler, l, &k->scores, l->steps && !by_model, err);
     if (status != SGFS_OK || !by_model) return status;
-    status = sgfsi_eval_resample(&sampler->eval, t, purpose, theta, err);
-    return status == SGFS_OK ? take(k, sampler, &k->model, steps, true, alpha, err) : status;
+    status = sgfsi_eval_resample(&sampler->eval, l->t, l->purpose, theta, err);
+    return status == SGFS_OK ? take(k, sampler, l, &k->model, l->steps, err) : status;
 }
 
 /* A matrix of too low rank would throw the chain. */
@@ -261,8 +267,8 @@ sgfs_status sgfsi_sgfs_matrix_fill(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, 
     sgfs_status status = SGFS_OK;
     for (int64_t i = 0; i < k->fill && status == SGFS_OK; i++) {
         status = sgfsi_eval_gradient(&sampler->eval, i, SGFSI_FILL, theta, G, NULL, err);
-        if (status == SGFS_OK)
-            status = learn(k, sampler, i, SGFSI_FILL, true, false, 0, theta, err);
+        const lesson l = {.t = i, .purpose = SGFSI_FILL, .warmup = true};
+        if (status == SGFS_OK) status = learn(k, sampler, &l, theta, err);
     }
     return status;
 }
@@ -283,7 +289,8 @@ sgfs_status sgfsi_sgfs_matrix_renew(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler,
             !k->B.is_fisher && alpha != k->alpha && (after == 1 || after % k->turns.every == 0);
         return stale ? refactor(k, sampler, source_of(k), k->fades, alpha, err) : SGFS_OK;
     }
-    return learn(k, sampler, now->t, SGFSI_ROWS, now->t <= now->warmup, true, alpha, theta, err);
+    const lesson l = {now->t, SGFSI_ROWS, now->t <= now->warmup, true, alpha};
+    return learn(k, sampler, &l, theta, err);
 }
 
 void sgfsi_sgfs_matrix_fields(sgfsi_sgfs_matrix *k, sgfsi_fields *list) {

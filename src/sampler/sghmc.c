@@ -161,5 +161,5 @@ const sgfs_sampler_kind sgfs_sampler_sghmc = {
     .open = open_sghmc,
     .step = step,
     .fields = fields,
-    .caution = caution,
+    .caution_at = caution,
 };

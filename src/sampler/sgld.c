@@ -91,23 +91,6 @@ static sgfs_status step_sgd(sgfs_sampler *sampler, const sgfs_iteration *now, do
     return ascend(sampler, now, theta, stats, &pace, err);
 }
 
-static const char *caution_sgld(const sgfsi_plan *plan, const char *fisher) {
-    (void)plan;
-    (void)fisher;
-    return "SGLD is approximate: at a large --epsilon the gradient noise inflates the variances, "
-           "at a small one "
-           "the chain hardly moves, and R-hat and ESS see neither. Compare with sgfs-f, or with "
-           "half the step.";
-}
-
-static const char *caution_sgd(const sgfsi_plan *plan, const char *fisher) {
-    (void)plan;
-    (void)fisher;
-    return "SGD is an optimiser: its iterates are not draws from the posterior, and their spread "
-           "is not an "
-           "uncertainty.";
-}
-
 static const char *const stats[] = {SGFSI_GRADIENT_STATS, [SGFSI_OWN_STATS] = NULL};
 
 const sgfs_sampler_kind sgfs_sampler_sgld = {
@@ -122,7 +105,9 @@ const sgfs_sampler_kind sgfs_sampler_sgld = {
     .open = open_sgld,
     .step = step,
     .fields = sgfsi_no_fields,
-    .caution = caution_sgld,
+    .caution = "SGLD is approximate: at a large --epsilon the gradient noise inflates the "
+               "variances, at a small one the chain hardly moves, and R-hat and ESS see neither. "
+               "Compare with sgfs-f, or with half the step.",
 };
 
 const sgfs_sampler_kind sgfs_sampler_sgd = {
@@ -138,5 +123,6 @@ const sgfs_sampler_kind sgfs_sampler_sgd = {
     .open = open_sgld,
     .step = step_sgd,
     .fields = sgfsi_no_fields,
-    .caution = caution_sgd,
+    .caution = "SGD is an optimiser: its iterates are not draws from the posterior, and their "
+               "spread is not an uncertainty.",
 };

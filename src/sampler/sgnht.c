@@ -91,14 +91,6 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     return sgfsi_fail(err, SGFS_ENUMERIC, "the thermostat has run away");
 }
 
-static const char *caution(const sgfsi_plan *plan, const char *fisher) {
-    (void)plan;
-    (void)fisher;
-    return "SGNHT is approximate: its thermostat takes the gradient noise away on average, so that "
-           "directions with more noise than others come out too wide and the rest too narrow, and "
-           "steps of finite size widen all. Compare with sgfs-f, or with half the step.";
-}
-
 static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
     sgnht *s = sampler->state;
     SGFSI_FIELD_ARRAY(list, s, v, sampler->D);
@@ -121,5 +113,8 @@ const sgfs_sampler_kind sgfs_sampler_sgnht = {
     .open = open_sgnht,
     .step = step,
     .fields = fields,
-    .caution = caution,
+    .caution =
+        "SGNHT is approximate: its thermostat takes the gradient noise away on average, so that "
+        "directions with more noise than others come out too wide and the rest too narrow, and "
+        "steps of finite size widen all. Compare with sgfs-f, or with half the step.",
 };

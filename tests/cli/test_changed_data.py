@@ -74,6 +74,7 @@ def test_a_run_whose_data_changed_goes_on_when_they_are_back(site):
         f.write(changed)
     _, err = process.communicate(timeout=60)
     assert process.returncode == IO, err
+    assert "To go on, when the data are as they were: sgfs sample --resume fit.run" in err
     assert site("sample", "--resume", "fit.run").returncode == 6  # they are still the others
     (site.folder / "rows.npy").write_bytes(good)
     site.ok("sample", "--resume", "fit.run", "-q")

@@ -321,7 +321,7 @@ def test_reader_gone_before_the_results(site):
 def test_quiet(site):
     done = site.ok("sample", "logistic", "--data", "good.csv", *SHORT, "--out", "q.run", "--overwrite", "--quiet")
     assert done.stdout == "" and all(line.startswith("warning: ") for line in done.stderr.splitlines())
-    assert "ESS is under 100" in done.stderr  # too short a run: quiet or not, that has to be said
+    assert "ESS is under 400" in done.stderr  # too short a run: quiet or not, that has to be said
     assert site.ok("export", "q.run", "q.npy", "--overwrite", "-q").stderr == ""
     assert site.ok("simulate", "linear", "--rows", "20", "--dim", "1", "--out", "q.csv", "--quiet").stderr == ""
     loud = site.ok("sample", "logistic", "--data", "good.csv", *SHORT, "--out", "q.run", "--overwrite")

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "context/context.h"
+#include "context/device/kernel.h"
 #include "tools/check.h"
 
 static char root[] = "/tmp/sgfs_threads_XXXXXX";
@@ -198,6 +199,18 @@ static void plain_c_leaves_blas_alone(void **state) {
     sgfsi_context_leave(scope);
 }
 
+static void kernels_older_than_the_processor_are_known(void **state) {
+    (void)state;
+    assert_string_equal(sgfsi_kernel_for("Prescott", SGFSI_VECTORS_AVX512), "SkylakeX");
+    assert_string_equal(sgfsi_kernel_for("prescott", SGFSI_VECTORS_AVX2), "Haswell");
+    assert_string_equal(sgfsi_kernel_for("Sandybridge", SGFSI_VECTORS_AVX2), "Haswell");
+    assert_null(sgfsi_kernel_for("Prescott", SGFSI_VECTORS_OLD));
+    assert_null(sgfsi_kernel_for("Haswell", SGFSI_VECTORS_AVX512)); /* a choice of OpenBLAS's own */
+    assert_null(sgfsi_kernel_for("Zen", SGFSI_VECTORS_AVX2));
+    assert_null(sgfsi_kernel_for("neoversen1", SGFSI_VECTORS_OLD));
+    assert_null(sgfsi_kernel_for(NULL, SGFSI_VECTORS_AVX512));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_asked_for_comes_first),
@@ -213,6 +226,7 @@ int main(void) {
         cmocka_unit_test(scopes_may_end_in_any_order),
         cmocka_unit_test(what_is_shared_is_closed_by_whoever_opened_it),
         cmocka_unit_test(plain_c_leaves_blas_alone),
+        cmocka_unit_test(kernels_older_than_the_processor_are_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
