@@ -13,10 +13,21 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/io.h"
+
+/* What stands under the name: it changes with every file that is put there. */
+static void look_at(const char *path, sgfsi_standing *seen) {
+    struct stat st;
+    *seen = (sgfsi_standing){0};
+    if (lstat(path, &st) != 0) return;
+    *seen = (sgfsi_standing){(uint64_t)st.st_dev, (uint64_t)st.st_ino, (int64_t)st.st_size,
+                             (int64_t)st.st_mtim.tv_sec, (int64_t)st.st_mtim.tv_nsec};
+}
 
 static void forget(sgfsi_outfile *out) {
     free(out->path);
@@ -77,6 +88,7 @@ sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwr
     out->path = strdup(path);
     out->temp = malloc(room);
     out->overwrite = overwrite;
+    if (overwrite) look_at(path, &out->older);
     if (out->path == NULL || out->temp == NULL) {
         forget(out);
         return sgfsi_fail_memory(err, path);
@@ -127,11 +139,32 @@ static int name_temp(sgfsi_outfile *out) {
     return error;
 }
 
+/* In place of the file that stood there when this one was begun, and of no other: of two processes
+ * that replace one file at once, one wins. They come here one after the other, by a lock on the
+ * folder; where that cannot be had within a second, they do without. */
+static int replace(const sgfsi_outfile *out) {
+    char *folder = sgfsi_io_folder(out->path);
+    int fd = folder != NULL ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    const struct timespec nap = {0, 10000000};
+    for (int k = 0; k < 100 && fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+         k++)
+        nanosleep(&nap, NULL);
+    sgfsi_standing now;
+    look_at(out->path, &now);
+    bool same = now.device == out->older.device && now.inode == out->older.inode &&
+                now.bytes == out->older.bytes && now.seconds == out->older.seconds &&
+                now.nanoseconds == out->older.nanoseconds;
+    int error = same ? sgfsi_io_rename(out->temp, out->path) : EEXIST;
+    if (fd >= 0) close(fd);
+    free(folder);
+    return error;
+}
+
 /* File systems without links get the rename. */
 static int take_name(const sgfsi_outfile *out) {
-    if (!out->overwrite && link(out->temp, out->path) == 0)
-        return unlink(out->temp) == 0 ? 0 : errno;
-    if (!out->overwrite && errno == EEXIST) return EEXIST;
+    if (out->overwrite) return replace(out);
+    if (link(out->temp, out->path) == 0) return unlink(out->temp) == 0 ? 0 : errno;
+    if (errno == EEXIST) return EEXIST;
     return sgfsi_io_rename(out->temp, out->path);
 }
 
@@ -151,9 +184,13 @@ sgfs_status sgfsi_outfile_commit(sgfsi_outfile *out, sgfs_err *err) {
     out->f = NULL;
     if (error == 0 && !direct) error = take_name(out);
     if (error != 0) {
-        sgfs_status status = error == EEXIST && !out->overwrite
+        sgfs_status status = error != EEXIST ? sgfsi_fail_io(err, out->path, "write", error)
+                             : !out->overwrite
                                  ? sgfsi_fail_exists(out->path, err)
-                                 : sgfsi_fail_io(err, out->path, "write", error);
+                                 : sgfsi_fail(err, SGFS_EUSAGE,
+                                              "%.300s: another file was put there meanwhile, and "
+                                              "stays; the same command once more replaces it.",
+                                              out->path);
         sgfsi_outfile_abandon(out);
         return status;
     }

@@ -238,6 +238,14 @@ static sgfs_status check_words(const sgfsi_newdata *d, int64_t first, int64_t n,
             double word = d->raw[i * features + j];
             char here[SGFSI_WHERE];
             if (word < (double)words->count) continue;
+            if (strcmp(d->now->flow.head.dictionary[j].word[(int64_t)word], "NA") == 0)
+                return sgfsi_fail(
+                    err, SGFS_EDATA,
+                    "%s: column \"%.60s\" is empty, which it was in no row that the run was made "
+                    "with: fill it in, or say --na drop, which leaves the predictions of such rows "
+                    "empty; where words became columns of 0 and 1, --new-words zero leaves them "
+                    "all at 0.",
+                    sgfsi_newdata_where(d, first + i, here), d->now->columns.wanted.feature[j]);
             return sgfsi_fail(
                 err, SGFS_EDATA,
                 "%s: column \"%.60s\" holds \"%.60s\", a word the run has not seen (it knows "
