@@ -20,13 +20,14 @@
 
 #include "base/io.h"
 
-/* What stands under the name: it changes with every file that is put there. */
-static void look_at(const char *path, sgfsi_standing *seen) {
+/* What stands under the name: it changes with every file that is put there. 0 or an errno. */
+static int look_at(const char *path, sgfsi_standing *seen) {
     struct stat st;
     *seen = (sgfsi_standing){0};
-    if (lstat(path, &st) != 0) return;
+    if (lstat(path, &st) != 0) return errno == ENOENT || errno == ENOTDIR ? 0 : errno;
     *seen = (sgfsi_standing){(uint64_t)st.st_dev, (uint64_t)st.st_ino, (int64_t)st.st_size,
                              (int64_t)st.st_mtim.tv_sec, (int64_t)st.st_mtim.tv_nsec};
+    return 0;
 }
 
 static void forget(sgfsi_outfile *out) {
@@ -88,13 +89,16 @@ sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwr
     out->path = strdup(path);
     out->temp = malloc(room);
     out->overwrite = overwrite;
-    if (overwrite) look_at(path, &out->older);
     if (out->path == NULL || out->temp == NULL) {
         forget(out);
         return sgfsi_fail_memory(err, path);
     }
     sgfsi_io_tidy(path);
-    int fd = -1;
+    int error = overwrite ? look_at(path, &out->older) : 0, fd = -1;
+    if (error != 0) {
+        forget(out);
+        return sgfsi_fail_io(err, path, "write there", error);
+    }
     for (int k = 0; k < MOST_AT_ONCE && fd < 0 && (k == 0 || errno == EEXIST); k++) {
         sgfsi_io_ending(k, ending); /* another thread may be writing a file of the same name */
         snprintf(out->temp, room, "%s%s", path, ending);
@@ -105,7 +109,7 @@ sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwr
     }
     if (fd >= 0 && want_stream) out->f = sgfsi_io_stream(fd);
     if (fd < 0 || (want_stream && out->f == NULL)) {
-        int error = errno;
+        error = errno;
         if (fd >= 0) {
             close(fd);
             unlink(out->temp);
@@ -150,11 +154,11 @@ static int replace(const sgfsi_outfile *out) {
          k++)
         nanosleep(&nap, NULL);
     sgfsi_standing now;
-    look_at(out->path, &now);
+    int error = look_at(out->path, &now);
     bool same = now.device == out->older.device && now.inode == out->older.inode &&
                 now.bytes == out->older.bytes && now.seconds == out->older.seconds &&
                 now.nanoseconds == out->older.nanoseconds;
-    int error = same ? sgfsi_io_rename(out->temp, out->path) : EEXIST;
+    if (error == 0) error = same ? sgfsi_io_rename(out->temp, out->path) : EEXIST;
     if (fd >= 0) close(fd);
     free(folder);
     return error;
