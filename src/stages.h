@@ -35,6 +35,7 @@ typedef struct sgfs_batch {
     const double *x;        /* n x p, row-major, intercept first where there is one */
     const sgfs_csr *sparse; /* the same rows, x being NULL: only for kinds that say they take it */
     const double *y;        /* n */
+    const double *eta;      /* n: x theta, x being NULL: only for kinds that say `by_predictor` */
     const double *weight; /* n, how often each row counts; NULL: once. (Rows of a minibatch come in
                              * proportion to their weights: there it is always NULL.) */
     const double *offset; /* n, part of the linear predictor: log exposure; NULL: 0 */
@@ -102,8 +103,9 @@ typedef struct sgfs_model_kind {
     /* Some combinations of parameters change (almost) nothing, as in networks: what the data say of
      * them is no guide to a first step (--fisher-ridge auto). */
     bool redundant;
-    bool sparse;   /* takes b->sparse in place of b->x */
-    bool exposure; /* takes b->offset, the log of --exposure */
+    bool sparse;       /* takes b->sparse in place of b->x */
+    bool by_predictor; /* `scores` sees rows through sgfsi_glm_predictor alone: takes b->eta */
+    bool exposure;     /* takes b->offset, the log of --exposure */
     bool
         far; /* touches rows and scores by operations of the device alone: a device may hold them out
                  of the host's reach. Else the host does the arithmetic, whatever the device */

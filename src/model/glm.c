@@ -10,6 +10,7 @@
 #include "model/glm.h"
 
 #include <math.h>
+#include <string.h>
 
 sgfs_status sgfsi_glm_open(sgfs_model *m, int64_t rows, sgfs_err *err) {
     if (sgfsi_model_add_block(m, "beta", rows, m->data->p, SGFS_SCORE_INPUT) == NULL) {
@@ -57,7 +58,8 @@ static void sparse_predictor(int64_t n, const sgfs_csr *x, const double *theta, 
 
 void sgfsi_glm_predictor(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                          double *eta) {
-    if (b->sparse != NULL) sparse_predictor(b->n, b->sparse, theta, eta);
+    if (b->eta != NULL) memcpy(eta, b->eta, (size_t)b->n * sizeof *eta);
+    else if (b->sparse != NULL) sparse_predictor(b->n, b->sparse, theta, eta);
     else sgfsi_gemv(m->ctx.device, b->n, b->p, 1.0, b->x, theta, 0.0, eta);
     for (int64_t i = 0; b->offset != NULL && i < b->n; i++) eta[i] += b->offset[i];
 }

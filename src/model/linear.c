@@ -176,6 +176,7 @@ const sgfs_model_kind sgfs_model_linear = {
     .regression = true,
     .one_mode = true,
     .sparse = true,
+    .by_predictor = true,
     .open = open_linear,
     .scores = scores,
     .predict = predict,

@@ -131,6 +131,7 @@ const sgfs_model_kind sgfs_model_logistic = {
     .one_mode = true,
     .far = true,
     .sparse = true,
+    .by_predictor = true,
     .open = open_logistic,
     .scores = scores,
     .predict = predict,

@@ -236,6 +236,7 @@ const sgfs_model_kind sgfs_model_poisson = {
     .help = "Poisson regression of counts, log link, with or without an exposure",
     .options = sgfsi_no_options,
     .sparse = true,
+    .by_predictor = true,
     .exposure = true,
     .regression = true,
     .one_mode = true,

@@ -13,6 +13,7 @@
 #include "model/prior.h"
 #include "posterior/posterior.h"
 #include "posterior/scores.h"
+#include "posterior/sweep.h"
 
 enum { FULL_BLOCK = SGFSI_FULL_BLOCK, FULL_PARTS = 64, MOST_SUMS = 1 << 23 };
 
@@ -20,7 +21,7 @@ enum { FULL_BLOCK = SGFSI_FULL_BLOCK, FULL_PARTS = 64, MOST_SUMS = 1 << 23 };
 struct sgfsi_pass {
     sgfsi_rows rows;
     sgfsi_pages visit;
-    double *ones, *scratch, *loglik;
+    double *ones, *scratch, *loglik, *eta;
     sgfs_scores scores;
 };
 
@@ -53,7 +54,8 @@ static sgfs_status open_pass(struct sgfsi_pass *f, const sgfs_model *m, bool cur
     f->scratch = SGFSI_DOUBLES(arena, FULL_BLOCK * scratch);
     f->loglik = f->scores.loglik = SGFSI_DOUBLES(arena, FULL_BLOCK);
     f->ones = sgfsi_ones(arena, FULL_BLOCK);
-    if (f->scratch == NULL || f->loglik == NULL || f->ones == NULL) {
+    f->eta = SGFSI_DOUBLES(arena, FULL_BLOCK + SGFSI_SWEEP_SPARE);
+    if (f->eta == NULL || f->scratch == NULL || f->loglik == NULL || f->ones == NULL) {
         return sgfsi_fail_memory(err, "a pass over the data");
     }
     return sgfsi_scores_open(&f->scores, m, FULL_BLOCK, arena, err);
@@ -84,6 +86,11 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
     if (f->sums == NULL || f->pass == NULL || f->err == NULL)
         return sgfsi_fail_memory(err, "a pass over the data");
     sgfs_status status = SGFS_OK;
+    if (sgfsi_sweep_fits(m)) {
+        f->sweep = sgfsi_arena_alloc(arena, 1, sizeof *f->sweep);
+        status = f->sweep != NULL ? sgfsi_sweep_open(f->sweep, m, arena, err)
+                                  : sgfsi_fail_memory(err, "a pass over the data");
+    }
     for (int64_t k = 0; k < f->threads && status == SGFS_OK; k++) {
         status = open_pass(&f->pass[k], m, curvature, arena, err);
     }
@@ -99,6 +106,7 @@ typedef struct errand {
     int64_t count, stride; /* numbers of a part's sums, and from one part's to the next */
     double *sums;          /* NULL: there are none */
     bool everywhere;       /* every process wants to see every row */
+    bool in_place;         /* rows are not gathered (sweep.h) */
 } errand;
 
 static sgfs_status do_part(sgfsi_full *f, const errand *e, int64_t part) {
@@ -115,7 +123,8 @@ static sgfs_status do_part(sgfsi_full *f, const errand *e, int64_t part) {
         at.first = k * FULL_BLOCK;
         status = sgfsi_pages_range(&pass->visit, f->model->data, at.first, n, &f->err[part]);
         if (status != SGFS_OK) return status;
-        const sgfs_batch *b = sgfsi_rows_range(&pass->rows, at.first, n);
+        const sgfs_batch *b = e->in_place ? sgfsi_rows_beside(&pass->rows, at.first, n)
+                                          : sgfsi_rows_range(&pass->rows, at.first, n);
         status = e->fn(e->user, &at, b, &f->err[part]);
     }
     return status;
@@ -200,15 +209,50 @@ static sgfs_status add_block(void *user, const sgfsi_block_at *at, const sgfs_ba
     return status;
 }
 
+/* Log likelihood and gradient from rows where they lie, a few at a time. */
+static sgfs_status add_in_place(void *user, const sgfsi_block_at *at, const sgfs_batch *b,
+                                sgfs_err *err) {
+    const likelihood *l = user;
+    const sgfs_model *m = l->full->model;
+    const sgfsi_sweep *sweep = l->full->sweep;
+    struct sgfsi_pass *pass = &l->full->pass[at->thread];
+    const int64_t some = sgfsi_sweep_rows(sweep);
+    for (int64_t from = 0; from < b->n; from += some) {
+        sgfs_batch few = *b;
+        few.n = b->n - from < some ? b->n - from : some;
+        few.eta = pass->eta;
+        few.y += from;
+        few.row += from;
+        if (b->offset != NULL) few.offset += from;
+        if (b->weight != NULL) few.weight += from;
+        sgfsi_sweep_predict(sweep, at->first + from, few.n, pass->eta);
+        sgfsi_scores_point(m, &few, &pass->scores);
+        sgfs_status status = m->kind->scores(m, l->theta, &few, &pass->scores, pass->scratch, err);
+        if (status != SGFS_OK) return status;
+        if (few.weight != NULL) weigh(&pass->scores, few.weight);
+        const sgfs_scores rest = {.n = few.n,
+                                  .D = pass->scores.D,
+                                  .blocks = pass->scores.blocks - 1,
+                                  .block = pass->scores.block + 1};
+        sgfsi_sweep_add(sweep, at->first + from, few.n, pass->scores.block[0].left, at->sums + 1);
+        sgfsi_scores_sum(m->ctx.device, &rest, 1.0, 1.0, pass->ones, at->sums + 1);
+        at->sums[0] += sgfsi_sweep_sum(few.n, pass->loglik);
+    }
+    return SGFS_OK;
+}
+
 static sgfs_status add_up(sgfsi_full *f, likelihood l, double *loglik, double *G, double *info,
                           sgfs_err *err) {
     const sgfs_device *dev = f->model->ctx.device;
-    const errand e = {.fn = add_block,
+    bool in_place = f->sweep != NULL && info == NULL && l.harvest == NULL;
+    const errand e = {.fn = in_place ? add_in_place : add_block,
+                      .in_place = in_place,
                       .user = &l,
                       .count = 1 + f->D + (info != NULL ? f->D * f->D : 0),
                       .stride = f->stride,
                       .sums = f->sums,
                       .everywhere = l.harvest != NULL};
+    if (in_place) sgfsi_sweep_begin(f->sweep, l.theta);
     sgfs_status status = do_parts(f, &e, err);
     if (status != SGFS_OK) return status;
     *loglik = 0;
@@ -220,6 +264,7 @@ static sgfs_status add_up(sgfsi_full *f, likelihood l, double *loglik, double *G
         sgfsi_axpy(dev, f->D, 1.0, sums + 1, G);
         if (info != NULL) sgfsi_axpy(dev, f->D * f->D, 1.0, sums + 1 + f->D, info);
     }
+    if (in_place) sgfsi_sweep_finish(f->sweep, G);
     return SGFS_OK;
 }
 

@@ -69,9 +69,10 @@ sgfs_status sgfsi_eval_resample(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
 typedef struct sgfsi_full {
     const sgfs_model *model;
     int64_t N, D, parts, threads, stride;
-    struct sgfsi_pass *pass; /* threads */
-    double *sums;            /* parts x stride: log likelihood, gradient, information */
-    sgfs_err *err;           /* parts */
+    struct sgfsi_pass *pass;   /* threads */
+    struct sgfsi_sweep *sweep; /* rows are taken where they lie; NULL: they are gathered */
+    double *sums;              /* parts x stride: log likelihood, gradient, information */
+    sgfs_err *err;             /* parts */
     int64_t rows_touched;
     const sgfsi_log *log;   /* for notes from a pass that takes long; NULL, unless set: none */
     const sgfsi_stop *stop; /* NULL, unless set: a pass is made to its end; else SGFS_ESTOPPED */

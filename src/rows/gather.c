@@ -76,6 +76,24 @@ static void gather(const sgfs_data *d, const int64_t *row, int64_t first, int64_
         y[i] = d->has_target ? d->y[row != NULL ? row[i] : first + i] : 0;
 }
 
+bool sgfsi_data_stored(const sgfs_data *d, int64_t first, int64_t n, sgfsi_side_by_side *rows) {
+    const sgfsi_table *t = &d->table;
+    bool single = t->type == SGFSI_F32;
+    if ((!single && t->type != SGFSI_F64) || d->spans != 1 || d->subset != NULL) return false;
+    const char *cells = sgfsi_table_row(t, first, d->row_bytes);
+    *rows =
+        (sgfsi_side_by_side){.cells = cells + d->span[0].first * (int64_t)sgfsi_dtype_size(t->type),
+                             .single = single,
+                             .stride = t->row_stride,
+                             .n = n};
+    if (t->cells != NULL) return true;
+    const sgfsi_part *p = sgfsi_table_part(t, first);
+    int64_t left = p->chunk_rows - (first - p->first) % p->chunk_rows;
+    if (left > p->first + p->rows - first) left = p->first + p->rows - first;
+    rows->n = left < n ? left : n;
+    return true;
+}
+
 void sgfsi_data_rows_range(const sgfs_data *d, int64_t first, int64_t n, double *x, double *y) {
     if (d->subset == NULL) gather(d, NULL, first, n, x, y);
     else gather(d, d->subset + first, 0, n, x, y);

@@ -81,6 +81,17 @@ sgfs_status sgfsi_data_refuse_text(const sgfs_data *d, const char *needs, sgfs_e
 /* What the run file's header says of the data. */
 sgfsi_json *sgfsi_data_describe(const sgfs_data *d);
 
+/* Rows as they lie in memory: the features of the first, those of the next `stride` numbers on. */
+typedef struct sgfsi_side_by_side {
+    const void *cells;
+    bool single; /* floats, else doubles */
+    int64_t stride, n;
+} sgfsi_side_by_side;
+
+/* Rows first .. of the data, as many of n as lie so. false: they have to be gathered: they are
+ * sparse, chosen from a list, of another type, or not side by side. */
+bool sgfsi_data_stored(const sgfs_data *d, int64_t first, int64_t n, sgfsi_side_by_side *rows);
+
 /* ---- batches --------------------------------------------------------------------------------- */
 
 /* Who gathers the rows of batches, and in whose memory they lie: the device (NULL: the host), from
@@ -117,6 +128,7 @@ typedef struct sgfsi_rows {
     double *value;
     sgfs_csr csr;     /* the three above */
     sgfs_batch batch; /* the rows of the latest call */
+    sgfs_batch aside; /* what is beside them */
 } sgfsi_rows;
 
 sgfs_status sgfsi_rows_open(sgfsi_rows *r, const sgfs_data *d, sgfsi_rows_plan plan,
@@ -124,6 +136,8 @@ sgfs_status sgfsi_rows_open(sgfsi_rows *r, const sgfs_data *d, sgfsi_rows_plan p
 /* Each fills the room and gives r->batch, which is good until the next call, as long as r does not
  * move; gamma is 1 unless the caller says otherwise there. Rows first .. first + n - 1 of the data, with their weights; */
 const sgfs_batch *sgfsi_rows_range(sgfsi_rows *r, int64_t first, int64_t n);
+/* the same without the rows themselves (x is NULL): targets, weights, offsets; */
+const sgfs_batch *sgfsi_rows_beside(sgfsi_rows *r, int64_t first, int64_t n);
 /* rows row[0..n) of the data, drawn in proportion to their weights: each counts once; */
 const sgfs_batch *sgfsi_rows_drawn(sgfsi_rows *r, const int64_t *row, int64_t n);
 /* rows row[0..n) of the table, whatever rows the data have, with their weights. */

@@ -345,7 +345,7 @@ static sgfs_status step_wrong(sgfs_sampler *s, const sgfs_iteration *now, double
  * too. */
 static bool passes(mistake m, const sgfs_scheme_kind *scheme, const char *alpha) {
     sgfs_sampler_kind kind = sgfs_sampler_sgfs;
-    problem q = whitened(2000, 5, 22);
+    problem q = whitened(2000, 20, 22);
     kind.open = open_wrong;
     kind.step = step_wrong;
     made = m;
@@ -353,8 +353,8 @@ static bool passes(mistake m, const sgfs_scheme_kind *scheme, const char *alpha)
                                 {"sampler.alpha", alpha},
                                 {"run.batch", "200"},
                                 {"run.warmup", "2000"},
-                                {"run.draws", "150000"},
-                                {"run.thin", "150000"},
+                                {"run.draws", "37500"},
+                                {"run.thin", "37500"},
                                 {NULL, NULL}};
     outcome o;
     sgfs_status status = run_on(&q, &gauss_mean, settings, scheme, &kind, &o);
@@ -403,16 +403,16 @@ static void test_inverted_gamma_is_caught(void **state) {
 /* theta' = (1 - a) theta + (eps/2) noise + sqrt(eps) z,  a = eps N/2,  Var(noise) = (gamma - 1) N:
  * Var = (eps z + (eps^2/4)(gamma - 1) N) / (1 - (1 - a)^2), with z = 1 for SGLD and 0 for SGD. */
 static void check_plain(const char *kind, const char *epsilon, double z) {
-    problem q = whitened(2000, 5, 23);
+    problem q = whitened(2000, 20, 23);
     const setting settings[] = {{"data.intercept", "false"},  {"sampler.kind", kind},
                                 {"sampler.epsilon", epsilon}, {"run.batch", "200"},
-                                {"run.warmup", "2000"},       {"run.draws", "200000"},
-                                {"run.thin", "200000"},       {NULL, NULL}};
+                                {"run.warmup", "2000"},       {"run.draws", "50000"},
+                                {"run.thin", "50000"},        {NULL, NULL}};
     outcome o;
     assert_int_equal(run_on(&q, &gauss_mean, settings, NULL, NULL, &o), SGFS_OK);
     double eps = atof(epsilon), a = eps * 2000 / 2, rho = 1 - a;
     double variance = (eps * z + eps * eps / 4 * 10 * 2000) / (1 - rho * rho);
-    double sd = sqrt(2 * (1 + rho * rho) / (1 - rho * rho) / ((double)o.T * 5));
+    double sd = sqrt(2 * (1 + rho * rho) / (1 - rho * rho) / ((double)o.T * (double)q.D));
     print_message("%s eps %s: trR %.4f, closed form %.4f +- %.4f\n", kind, epsilon, o.trR,
                   variance * 2000, variance * 2000 * sd);
     assert_true(fabs(o.trR / (variance * 2000) - 1) < 4 * sd);
@@ -435,13 +435,13 @@ static void test_sgd_has_the_spread_of_its_noise(void **state) {
 /* On an uncorrelated posterior the diagonal is the whole matrix. */
 static void test_sgfs_d_is_exact_without_correlation(void **state) {
     (void)state;
-    problem q = whitened(2000, 5, 24);
+    problem q = whitened(2000, 20, 24);
     const setting settings[] = {{"data.intercept", "false"},
                                 {"sampler.kind", "sgfs-d"},
                                 {"sampler.alpha", "1"},
                                 {"run.batch", "200"},
-                                {"run.draws", "200000"},
-                                {"run.thin", "200000"},
+                                {"run.draws", "50000"},
+                                {"run.thin", "50000"},
                                 {NULL, NULL}};
     outcome o;
     assert_int_equal(run_on(&q, &gauss_mean, settings, NULL, NULL, &o), SGFS_OK);

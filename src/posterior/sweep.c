@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT
+ * sweep.c: see sweep.h.
+ *
+ * Columns are taken eight at a time. The last group of a row overlaps the one before it where their
+ * number is no multiple of eight; its coefficients are 0 where they were counted already. Sums are
+ * made in an order that depends on the number of columns alone.
+ */
+#include "posterior/sweep.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LANES = 8, PANEL = 4, CACHE = 64 << 10, LEAST = 64, MOST = 1024 };
+static const double most_shift = 1e4; /* of a column's mean, in sds */
+
+typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
+typedef double f64_lanes
+    __attribute__((vector_size(LANES * sizeof(double)), aligned(8), may_alias));
+typedef float f32_lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+bool sgfsi_sweep_fits(const sgfs_model *m) {
+    const sgfs_data *d = m->data;
+    sgfsi_side_by_side rows;
+    if (!m->kind->by_predictor || d->features < LANES || !sgfsi_data_stored(d, 0, 1, &rows))
+        return false;
+    for (int64_t j = 0; d->scale != NULL && j < d->features; j++)
+        if (!(fabs(d->shift[j] * d->scale[j]) < most_shift)) return false;
+    return true;
+}
+
+sgfs_status sgfsi_sweep_open(sgfsi_sweep *s, const sgfs_model *m, sgfsi_arena *arena,
+                             sgfs_err *err) {
+    *s = (sgfsi_sweep){.model = m, .beta = SGFSI_DOUBLES(arena, m->data->features + LANES)};
+    return s->beta != NULL ? SGFS_OK : sgfsi_fail_memory(err, "a pass over the data");
+}
+
+void sgfsi_sweep_begin(sgfsi_sweep *s, const double *theta) {
+    const sgfs_data *d = s->model->data;
+    s->c = d->intercept ? *theta++ : 0;
+    for (int64_t j = 0; j < d->features; j++) {
+        s->beta[j] = d->scale != NULL ? d->scale[j] * theta[j] : theta[j];
+        if (d->scale != NULL) s->c -= d->shift[j] * s->beta[j];
+    }
+    /* The coefficients of the last group, behind the others. */
+    int64_t k = d->features, twice = (LANES - k % LANES) % LANES;
+    for (int64_t l = 0; l < LANES; l++) s->beta[k + l] = l < twice ? 0 : s->beta[k - LANES + l];
+}
+
+int64_t sgfsi_sweep_rows(const sgfsi_sweep *s) {
+    sgfsi_side_by_side rows;
+    (void)sgfsi_data_stored(s->model->data, 0, 1, &rows);
+    int64_t n = CACHE / (rows.stride * (rows.single ? 4 : 8));
+    return n < LEAST ? LEAST : n < MOST ? n : MOST;
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+/* The sums over the lanes of eight vectors, as the lanes of one: halves are added three times. */
+#if defined(__clang__) || __GNUC__ >= 12
+static inline lanes sum_lanes(const lanes s[LANES]) {
+#define MIX __builtin_shufflevector
+    lanes pair[4], four[2];
+    for (int q = 0; q < 4; q++)
+        pair[q] = MIX(s[2 * q], s[2 * q + 1], 0, 8, 2, 10, 4, 12, 6, 14) +
+                  MIX(s[2 * q], s[2 * q + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    for (int q = 0; q < 2; q++)
+        four[q] = MIX(pair[2 * q], pair[2 * q + 1], 0, 1, 8, 9, 4, 5, 12, 13) +
+                  MIX(pair[2 * q], pair[2 * q + 1], 2, 3, 10, 11, 6, 7, 14, 15);
+    return MIX(four[0], four[1], 0, 1, 2, 3, 8, 9, 10, 11) +
+           MIX(four[0], four[1], 4, 5, 6, 7, 12, 13, 14, 15);
+#undef MIX
+}
+#else
+static inline lanes sum_lanes(const lanes s[LANES]) {
+    lanes sum = {0};
+    for (int q = 0; q < LANES; q++)
+        sum[q] = ((s[q][0] + s[q][1]) + (s[q][2] + s[q][3])) +
+                 ((s[q][4] + s[q][5]) + (s[q][6] + s[q][7]));
+    return sum;
+}
+#endif
+
+static inline lanes f64_load(const double *x) {
+    return *(const f64_lanes *)(const void *)x;
+}
+
+static inline lanes f32_load(const float *x) {
+    return __builtin_convertvector(*(const f32_lanes *)(const void *)x, lanes);
+}
+
+/* k columns; beta: k + LANES. Eight rows at a time share the coefficients; eta has room for whole
+ * groups of eight. g: k; up to PANEL groups of columns at a time stay in registers while all rows go
+ * by, and the rows behind them are asked for. */
+#define KERNELS(name, type)                                                                        \
+    static void name##_predict(int64_t n, int64_t k, const type *x, int64_t stride,                \
+                               const double *beta, double *eta) {                                  \
+        for (int64_t i = 0; i < n; i += LANES) {                                                   \
+            const type *row[LANES];                                                                \
+            lanes s[LANES];                                                                        \
+            for (int q = 0; q < LANES; q++) row[q] = x + (i + q < n ? i + q : i) * stride;         \
+            for (int q = 0; q < LANES; q++) s[q] = f64_load(beta) * name##_load(row[q]);           \
+            for (int64_t j = LANES; j + LANES <= k; j += LANES) {                                  \
+                lanes b = f64_load(beta + j);                                                      \
+                for (int q = 0; q < LANES; q++) s[q] += b * name##_load(row[q] + j);               \
+            }                                                                                      \
+            if (k % LANES > 0) {                                                                   \
+                lanes b = f64_load(beta + k);                                                      \
+                for (int q = 0; q < LANES; q++) s[q] += b * name##_load(row[q] + k - LANES);       \
+            }                                                                                      \
+            lanes sum = sum_lanes(s);                                                              \
+            memcpy(eta + i, &sum, sizeof sum);                                                     \
+        }                                                                                          \
+    }                                                                                              \
+    static inline void name##_add_groups(int groups, int64_t n, const type *x, int64_t stride,     \
+                                         const double *r, double *g) {                             \
+        lanes s[PANEL] = {{0}, {0}, {0}, {0}};                                                     \
+        for (int64_t i = 0; i < n; i++, x += stride)                                               \
+            for (int q = 0; q < groups; q++) s[q] += r[i] * name##_load(x + q * LANES);            \
+        for (int q = 0; q < groups; q++)                                                           \
+            for (int l = 0; l < LANES; l++) g[q * LANES + l] += s[q][l];                           \
+    }                                                                                              \
+    static void name##_add(int64_t n, int64_t k, const type *x, int64_t stride, const double *r,   \
+                           double *g) {                                                            \
+        int64_t j = 0, twice = (LANES - k % LANES) % LANES;                                        \
+        for (; j + PANEL * LANES <= k; j += PANEL * LANES)                                         \
+            name##_add_groups(PANEL, n, x + j, stride, r, g + j);                                  \
+        for (; j + 2 * LANES <= k; j += 2 * LANES)                                                 \
+            name##_add_groups(2, n, x + j, stride, r, g + j);                                      \
+        for (; j + LANES <= k; j += LANES) name##_add_groups(1, n, x + j, stride, r, g + j);       \
+        if (twice == 0) return;                                                                    \
+        double last[LANES] = {0};                                                                  \
+        name##_add_groups(1, n, x + k - LANES, stride, r, last);                                   \
+        for (int64_t l = twice; l < LANES; l++) g[k - LANES + l] += last[l];                       \
+    }
+
+KERNELS(f64, double)
+KERNELS(f32, float)
+
+double sgfsi_sweep_sum(int64_t n, const double *x) {
+    lanes s = {0};
+    double sum = 0;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) s += f64_load(x + i);
+    for (int l = 0; l < LANES; l++) sum += s[l];
+    for (; i < n; i++) sum += x[i];
+    return sum;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+void sgfsi_sweep_predict(const sgfsi_sweep *s, int64_t first, int64_t n, double *eta) {
+    const sgfs_data *d = s->model->data;
+    sgfsi_side_by_side rows;
+    for (int64_t at = 0; at < n && sgfsi_data_stored(d, first + at, n - at, &rows); at += rows.n) {
+        if (rows.single)
+            f32_predict(rows.n, d->features, rows.cells, rows.stride, s->beta, eta + at);
+        else f64_predict(rows.n, d->features, rows.cells, rows.stride, s->beta, eta + at);
+    }
+    for (int64_t i = 0; i < n; i++) eta[i] += s->c;
+}
+
+void sgfsi_sweep_add(const sgfsi_sweep *s, int64_t first, int64_t n, const double *r, double *g) {
+    const sgfs_data *d = s->model->data;
+    sgfsi_side_by_side rows;
+    if (d->intercept) *g++ += sgfsi_sweep_sum(n, r);
+    for (int64_t at = 0; at < n && sgfsi_data_stored(d, first + at, n - at, &rows); at += rows.n) {
+        if (rows.single) f32_add(rows.n, d->features, rows.cells, rows.stride, r + at, g);
+        else f64_add(rows.n, d->features, rows.cells, rows.stride, r + at, g);
+    }
+}
+
+void sgfsi_sweep_finish(const sgfsi_sweep *s, double *g) {
+    const sgfs_data *d = s->model->data;
+    double sum = d->intercept ? *g++ : 0; /* without one nothing is shifted */
+    for (int64_t j = 0; d->scale != NULL && j < d->features; j++)
+        g[j] = d->scale[j] * (g[j] - d->shift[j] * sum);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ * sweep.h: predictors and gradient of a regression from rows where they lie, for passes over all
+ * rows (pass.c): nothing is gathered, and each row comes from memory once.
+ *
+ *     eta_i = c + x_i'b      b = scale theta,  c = intercept - shift'b
+ *     g     = sum_i r_i x_i,  r_0 = sum_i r_i      gradient: scale (g - shift r_0), r_0
+ *
+ * with the columns' shift and scale of the design: standardised rows are never made. That takes
+ * the difference of two sums, which is no harm while a column's mean is not many thousand times its
+ * spread; other data are gathered.
+ */
+#ifndef SGFSI_SWEEP_H
+#define SGFSI_SWEEP_H
+
+#include "model/model.h"
+
+enum { SGFSI_SWEEP_SPARE = 8 }; /* numbers of room behind eta */
+
+typedef struct sgfsi_sweep {
+    const sgfs_model *model;
+    double *beta; /* features: b at the place of this pass */
+    double c;
+} sgfsi_sweep;
+
+/* Can the model's rows be taken where they lie? */
+bool sgfsi_sweep_fits(const sgfs_model *m);
+sgfs_status sgfsi_sweep_open(sgfsi_sweep *s, const sgfs_model *m, sgfsi_arena *arena,
+                             sgfs_err *err);
+void sgfsi_sweep_begin(sgfsi_sweep *s, const double *theta);
+/* Rows of a block that should be done together: they stay in cache until both are. */
+int64_t sgfsi_sweep_rows(const sgfsi_sweep *s);
+/* eta (n, and room for SGFSI_SWEEP_SPARE more) of rows first .. first + n - 1 of the data. */
+void sgfsi_sweep_predict(const sgfsi_sweep *s, int64_t first, int64_t n, double *eta);
+/* g += those rows' part of the sums above (p numbers: r_0 first, where there is an intercept). */
+void sgfsi_sweep_add(const sgfsi_sweep *s, int64_t first, int64_t n, const double *r, double *g);
+/* The sum of n numbers, eight at a time. */
+double sgfsi_sweep_sum(int64_t n, const double *x);
+/* The sums of all rows become the gradient. */
+void sgfsi_sweep_finish(const sgfsi_sweep *s, double *g);
+
+#endif

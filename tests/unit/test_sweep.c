@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ * test_sweep.c: passes that take rows where they lie (posterior/sweep.h) against the same passes
+ * over rows that are gathered, for which a list of all rows is enough: models, types of numbers,
+ * numbers of columns, with and without an intercept, standardised, weighted.
+ */
+#include "posterior/posterior.h"
+#include "posterior/sweep.h"
+#include "tools/check.h"
+#include "tools/unit_prior.h"
+
+enum { ROWS = 3001, MOST = 41 };
+
+typedef struct setting {
+    const char *model;
+    int64_t cols;
+    bool single, intercept, standardized, weighted;
+} setting;
+
+static void set(sgfs_config *cfg, const char *key, const char *value) {
+    sgfs_err err;
+    if (sgfs_config_set(cfg, key, value, &err) != SGFS_OK) fail_msg("%s", err.text);
+}
+
+/* Both ways at one place. Sums of 3001 numbers in another order differ by a few dozen roundings of
+ * their largest parts. */
+static void compare(const setting *s) {
+    static double x[ROWS * MOST], y[ROWS], w[ROWS], t[ROWS];
+    static float x32[ROWS * MOST];
+    static int64_t row[ROWS];
+    uint64_t seed = 7;
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_config *cfg = unit_prior_config();
+    bool counts = strcmp(s->model, "poisson") == 0, coin = strcmp(s->model, "logistic") == 0;
+    set(cfg, "data.intercept", s->intercept ? "true" : "false");
+    set(cfg, "data.standardize", s->standardized ? "true" : "false");
+    for (int64_t i = 0; i < ROWS * s->cols; i++) {
+        x[i] = next_number(&seed) + (i % s->cols == 2 ? 30 : 0);
+        x32[i] = (float)x[i];
+    }
+    for (int64_t i = 0; i < ROWS; i++) {
+        row[i] = i;
+        y[i] = coin     ? (double)(next_bits(&seed) >> 63)
+               : counts ? (double)(next_bits(&seed) >> 62)
+                        : next_number(&seed);
+        w[i] = (double)(next_bits(&seed) >> 62);
+        t[i] = 0.5 + (double)(next_bits(&seed) >> 63);
+    }
+    sgfs_arrays arrays = {.rows = ROWS, .cols = s->cols, .y = y};
+    arrays.x = s->single ? NULL : x;
+    arrays.x32 = s->single ? x32 : NULL;
+    arrays.weights = s->weighted ? w : NULL;
+    arrays.exposure = counts && s->weighted ? t : NULL;
+    sgfs_data *d = sgfs_data_wrap(&arrays, cfg, &err);
+    sgfs_data *listed = d != NULL ? sgfsi_data_view(d, row, ROWS, SGFSI_SAME_SCALE, &err) : NULL;
+    sgfs_model *m = listed != NULL ? sgfs_model_open(s->model, d, cfg, &err) : NULL,
+               *g = m != NULL ? sgfs_model_open(s->model, listed, cfg, &err) : NULL;
+    if (g == NULL) fail_msg("%s", err.text);
+    assert_true(sgfsi_sweep_fits(m) && !sgfsi_sweep_fits(g));
+    double theta[MOST + 2], G[2][MOST + 2], lp[2], most = 0;
+    for (int64_t j = 0; j < m->D; j++) theta[j] = 0.02 * next_number(&seed);
+    for (int k = 0; k < 2; k++)
+        if (sgfsi_posterior_full(k == 0 ? m : g, theta, &lp[k], G[k], NULL, &err) != SGFS_OK)
+            fail_msg("%s", err.text);
+    for (int64_t j = 0; j < m->D; j++) most = fmax(most, fabs(G[1][j]));
+    assert_near(lp[0], lp[1], 1e-12 * fabs(lp[1]), s->model);
+    for (int64_t j = 0; j < m->D; j++) assert_near(G[0][j], G[1][j], 1e-11 * most, s->model);
+    sgfs_model_free(g);
+    sgfs_model_free(m);
+    sgfs_data_free(listed);
+    sgfs_data_free(d);
+    sgfs_config_free(cfg);
+}
+
+static void test_rows_in_place_say_what_gathered_rows_say(void **state) {
+    static const char *const models[] = {"logistic", "poisson", "linear"};
+    static const int64_t cols[] = {8, 9, 15, 16, 31, 40, 41};
+    (void)state;
+    for (int k = 0; k < 3; k++)
+        for (size_t c = 0; c < sizeof cols / sizeof *cols; c++)
+            for (int bits = 0; bits < 16; bits++)
+                compare(&(setting){models[k], cols[c], bits & 1, bits & 2, bits & 4, bits & 8});
+}
+
+/* A mean of 10^5 sds would leave no digits of the difference of two sums. */
+static void test_columns_far_from_zero_are_gathered(void **state) {
+    double x[64 * 8], y[64];
+    uint64_t seed = 3;
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_config *cfg = unit_prior_config();
+    (void)state;
+    set(cfg, "data.standardize", "true");
+    for (int i = 0; i < 64 * 8; i++) x[i] = next_number(&seed) + (i % 8 == 3 ? 3e5 : 0);
+    for (int i = 0; i < 64; i++) y[i] = i % 2;
+    const sgfs_arrays arrays = {.rows = 64, .cols = 8, .x = x, .y = y};
+    sgfs_data *d = sgfs_data_wrap(&arrays, cfg, &err);
+    sgfs_model *m = d != NULL ? sgfs_model_open("logistic", d, cfg, &err) : NULL;
+    if (m == NULL) fail_msg("%s", err.text);
+    assert_false(sgfsi_sweep_fits(m));
+    sgfs_model_free(m);
+    sgfs_data_free(d);
+    sgfs_config_free(cfg);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows_in_place_say_what_gathered_rows_say),
+        cmocka_unit_test(test_columns_far_from_zero_are_gathered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
