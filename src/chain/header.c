@@ -108,6 +108,11 @@ static void put_cautions(sgfsi_json *o, const sgfs_run *run) {
     text = k->sampler->uses_fisher ? sgfsi_prior_caution(run->model) : NULL;
     if (text != NULL) sgfsi_json_text(cautions, NULL, text);
     if (run->choice.fallback[0] != '\0') sgfsi_json_text(cautions, NULL, run->choice.fallback);
+    if (k->sampler->anchored && run->model->kind->redundant)
+        sgfsi_json_text(cautions, NULL,
+                        "All chains begin around one mode, of which a network has many: the draws "
+                        "are exact for the surroundings of that one, and chains that agree say "
+                        "nothing of the others. --sampler nuts begins each chain elsewhere.");
     add_all(cautions, run->model->data->warnings);
     add_all(cautions, run->model->warnings);
 }

@@ -261,12 +261,13 @@ static void report(const sgfs_run *run) {
         if (run->validation.model != NULL) /* NaN as long as one chain has none */
             p.error += run->chain[c].validator->error / (double)run->plan.chains;
     }
+    /* One clock: the wall's, of this process; what was done before a run was taken up again took
+     * another one's. The first iterations may make what the next hundreds use. */
+    int64_t sampled = p.done - run->plan.warmup * run->plan.chains;
     p.fraction = (double)p.done / (double)p.total;
     if (p.seconds > 0) p.iterations_per_s = (double)(p.done - run->before) / p.seconds;
-    if (p.iterations_per_s > 0) p.eta = (double)(p.total - p.done) / p.iterations_per_s;
-    double turns = is_together(run) ? 1 : (double)run->plan.chains / (double)run->plan.threads;
-    double sampling = run->chain[0].sample_seconds * turns;
-    if (sampling > 0) p.ess_per_s = ess / sampling;
+    if (p.seconds > 0.5) p.eta = (double)(p.total - p.done) / p.iterations_per_s;
+    if (sampled > 0) p.ess_per_s = ess / (double)sampled * p.iterations_per_s;
     char detail[200];
     int used = snprintf(detail, sizeof detail, "%lld/%lld iterations, %.3g/s", (long long)p.done,
                         (long long)p.total, p.iterations_per_s);

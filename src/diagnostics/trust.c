@@ -22,7 +22,7 @@
 #include "diagnostics/ess.h"
 #include "sink/export.h"
 
-enum { TEXT = 480, NAME = 60, LEAST_DRAWS = 20 };
+enum { TEXT = 480, PASTED = 600, NAME = 60, LEAST_DRAWS = 20 };
 static const double ESS_LEAST = 100;
 static const double SPREAD_CARE = 1.1, SPREAD_MOST = 1.3, SPREAD_WILD = 3;
 static const double TAIL_MOST = 4;      /* sd over the sd of the middle 90 % */
@@ -427,24 +427,58 @@ static void other_sampler(const judge *j, char *out, size_t room) {
                  (long long)(2 * sgfsi_json_get_int(header, "warmup", 1000)));
 }
 
-/* Rows and target of the run by name, where nothing else was asked of the data or the model: a
- * command that does without the run's settings. */
-static bool name_data(const judge *j, char *out, size_t room) {
-    const sgfsi_json *data = sgfsi_json_get(j->d->header, "data");
-    const char *target = sgfsi_json_get_text(data, "target", "");
-    char file[200], column[100] = "";
-    bool more = was_given(j, "data.", "data.target") || was_given(j, "prior.", "") ||
-                was_given(j, "model.", "") || sgfsi_json_get(data, "files") != NULL;
-    bool named = was_given(j, "data.target", "");
-    if (more || !sgfsi_shell_word(sgfsi_json_get_text(data, "path", ""), file, sizeof file))
-        return false;
-    if (named && !sgfsi_shell_word(target, column, sizeof column)) return false;
-    snprintf(out, room, "--data %s%s%s", file, named ? " --target " : "", column);
+/* Append " --flag value"; false where there is no room, or the value is no word for a shell. */
+static bool add_option(char *out, size_t room, const char *flag, const char *value) {
+    char word[PASTED];
+    bool on = strcmp(value, "true") == 0, off = strcmp(value, "false") == 0;
+    if (on || off) value = "";
+    else if (!sgfsi_shell_word(value, word, sizeof word)) return false;
+    size_t used = strlen(out);
+    int n = snprintf(out + used, room - used, "%s--%s%s%s%s", used > 0 ? " " : "", off ? "no-" : "",
+                     flag, on || off ? "" : " ", on || off ? "" : word);
+    return n > 0 && (size_t)n < room - used;
+}
+
+/* The flag of an option: keep-classes of data.keep_classes, prior-df of prior.df, prior of
+ * prior.kind. False: not one of the data, the prior or the model. */
+static bool flag_of(const char *key, char *out, size_t room) {
+    const char *dot = strchr(key, '.');
+    bool prior = strncmp(key, "prior.", 6) == 0;
+    if (!prior && strncmp(key, "data.", 5) != 0 && strncmp(key, "model.", 6) != 0) return false;
+    if (strspn(dot + 1, "abcdefghijklmnopqrstuvwxyz0123456789_") != strlen(dot + 1)) return false;
+    snprintf(out, room, "%s%s", prior ? "prior-" : "", dot + 1);
+    if (strcmp(key, "prior.kind") == 0) snprintf(out, room, "prior");
+    for (char *c = out; *c != '\0'; c++)
+        if (*c == '_') *c = '-';
     return true;
 }
 
+/* Rows of the run, and what was said of them, of the model and of the prior: a command that does
+ * without the run's other settings. */
+static bool name_data(const judge *j, char *out, size_t room) {
+    const sgfsi_json *data = sgfsi_json_get(j->d->header, "data"),
+                     *files = sgfsi_json_get(data, "files"),
+                     *given = sgfsi_json_get(j->d->header, "given"), *value;
+    const char *key;
+    char flag[64];
+    void *at = NULL;
+    bool good = true;
+    out[0] = '\0';
+    if (files == NULL) good = add_option(out, room, "data", sgfsi_json_get_text(data, "path", ""));
+    for (int64_t i = 0; i < sgfsi_json_length(files) && good; i++) {
+        const char *file = sgfsi_json_as_text(sgfsi_json_at(files, i));
+        good = file != NULL && add_option(out, room, "data", file);
+    }
+    while (good && given != NULL && (value = sgfsi_json_next(given, &at, &key)) != NULL) {
+        const char *text = sgfsi_json_as_text(value);
+        if (flag_of(key, flag, sizeof flag))
+            good = text != NULL && add_option(out, room, flag, text);
+    }
+    return good;
+}
+
 /* The command; RUN stands for the run file. What was set for this sampler's steps would be refused
- * for another one: there the rows are named, and the user adds what else was said of them. */
+ * for another one: there everything else that was given is said anew. */
 static void write_next(const judge *j, char *out, size_t room) {
     char more[128] = "";
     const sgfsi_json *header = j->d->header;
@@ -475,7 +509,7 @@ static void write_next(const judge *j, char *out, size_t room) {
     bool another = strstr(more, "--sampler") != NULL;
     bool steps = was_given(j, "sampler.", "sampler.kind") || was_given(j, "fisher.", "") ||
                  was_given(j, "run.batch", "");
-    char model[200] = "MODEL", from[340] = "--config RUN";
+    char model[200] = "MODEL", from[PASTED] = "--config RUN";
     (void)sgfsi_shell_word(sgfsi_json_get_text(header, "model", ""), model, sizeof model);
     if (another && steps && !name_data(j, from, sizeof from))
         snprintf(from, sizeof from, "--data FILE ...");
@@ -507,7 +541,7 @@ static void write_verdict(const judge *j, char *out, size_t room) {
 
 sgfs_status sgfsi_trust(const sgfs_draws *d, const sgfsi_used *used, sgfs_summary *summary,
                         sgfsi_arena *arena, sgfs_err *err) {
-    char verdict[TEXT + 64], next[TEXT];
+    char verdict[TEXT + 64], next[PASTED + TEXT];
     const sgfsi_json *exact = sgfsi_json_get(d->header, "exact");
     judge j = {.d = d, .used = used, .s = summary, .ess_min = NAN};
     /* a file that does not say so: by the statistics that only exact samplers have */

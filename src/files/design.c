@@ -91,6 +91,25 @@ static void warn_columns(const sgfs_data *d, const sgfsi_log *log) {
                    d->intercept ? " that the intercept does not say" : "");
 }
 
+/* Are these the numbers from 0 or 1 up to the number of rows, each once? Their range, mean and
+ * spread say so. */
+static bool numbers_rows(const sgfsi_column *c, double N) {
+    double first = c->min, spread = sqrt(N * (N + 1) / 12);
+    return N > 2 && (first == 0 || first == 1) && c->max == first + N - 1 &&
+           fabs(c->mean - (first + c->max) / 2) < 1e-9 * N && fabs(c->sd - spread) < 1e-9 * spread;
+}
+
+static void warn_of_row_numbers(const sgfs_data *d, const sgfsi_log *log) {
+    for (int64_t j = 0; j < d->features; j++) {
+        if (!numbers_rows(&d->feature[j], (double)d->N)) continue;
+        sgfsi_warn(d->warnings, log,
+                   "Column \"%.60s\" numbers the rows, from %g to %g: unless their order means "
+                   "something, leave it out with --drop %.60s.",
+                   d->feature[j].name, d->feature[j].min, d->feature[j].max, d->feature[j].name);
+        return;
+    }
+}
+
 /* One row may decide a coefficient where its value lies so far out that it makes a good part of the
  * column's spread: of the sum of squares around the mean its share is (x - mean)^2/((N - 1) sd^2).
  * The worst is named. Columns of zeros and ones are no news, nor are rare entries of sparse ones. */
@@ -231,6 +250,7 @@ static sgfs_status finish(sgfs_data *d, const double *weights, const double *exp
         bool wanted = sgfsi_recipe_leaves(r, &shift, &scale);
         sgfsi_data_tell_weights(d, log);
         warn_columns(d, log);
+        warn_of_row_numbers(d, log);
         warn_of_leverage(d, log);
         if (wanted && d->intercept && d->table.type == SGFSI_CSR)
             sgfsi_say(log, SGFS_NOTE,

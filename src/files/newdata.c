@@ -229,25 +229,45 @@ static int64_t choose_rows(sgfsi_newdata *d, int64_t n) {
     return chosen;
 }
 
-/* Words that the run does not know, in `n` rows behind those of the block. */
+/* Words that the run does not know, in `n` rows behind those of the block: all columns that have
+ * some, in one sentence. */
 static sgfs_status check_words(const sgfsi_newdata *d, int64_t first, int64_t n, sgfs_err *err) {
+    enum { NAMED = 4 };
     const int64_t features = d->now->columns.wanted.features;
+    int64_t columns = 0;
+    char text[512] = "", where[SGFSI_WHERE] = "";
+    const char *reference = "";
     for (int64_t j = 0; j < features; j++) {
         const sgfsi_dictionary *words = sgfsi_recipe_words(d->now->columns.recipe, j);
+        int64_t seen = -1, last = -1; /* the first row with a new word; the number of the last */
         for (int64_t i = 0; words != NULL && i < n; i++) {
             double word = d->raw[i * features + j];
-            char here[SGFSI_WHERE];
             if (word < (double)words->count) continue;
-            return sgfsi_fail(
-                err, SGFS_EDATA,
-                "%s: column \"%.60s\" holds \"%.60s\", a word the run has not seen (it knows "
-                "%lld); take such rows out; where words became columns of 0 and 1, --new-words "
-                "zero leaves them all at 0.",
-                sgfsi_newdata_where(d, first + i, here), d->now->columns.wanted.feature[j],
-                d->now->flow.head.dictionary[j].word[(int64_t)word], (long long)words->count);
+            if (seen < 0) seen = i;
+            last = (int64_t)word > last ? (int64_t)word : last;
         }
+        if (seen < 0 || columns++ >= NAMED) continue;
+        const sgfsi_dictionary *all = &d->now->flow.head.dictionary[j];
+        int64_t others = last - words->count;
+        if (columns == 1) {
+            sgfsi_newdata_where(d, first + seen, where);
+            reference = words->count > 0 ? words->word[0] : "";
+        }
+        sgfsi_append(text, sizeof text, "%scolumn \"%.40s\" holds \"%.40s\"",
+                     columns > 1 ? ", " : "", d->now->columns.wanted.feature[j],
+                     all->word[(int64_t)d->raw[seen * features + j]]);
+        if (others > 0)
+            sgfsi_append(text, sizeof text, " and %lld more new word%s", (long long)others,
+                         others == 1 ? "" : "s");
     }
-    return SGFS_OK;
+    if (columns == 0) return SGFS_OK;
+    if (columns > NAMED)
+        sgfsi_append(text, sizeof text, ", and %lld more columns", (long long)(columns - NAMED));
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%s: %s, which the run has not seen. Leave such rows out, or say --new-words "
+                      "zero: then a new word counts as the first one that the run saw in that "
+                      "column (\"%.40s\"), or without an intercept as none of them.",
+                      where, text, reference);
 }
 
 /* The chosen rows behind those that the block has. */

@@ -5,7 +5,9 @@
  *                                     beta, and less where there is no place at the columns' means;
  *                                     by layer for networks
  *     0.5                             all of them
- *     beta=1,log_sigma=0.01           by block; the rest has the default, 1
+ *     log_sigma=0.01,age=4            by block or parameter; in a regression the rest keeps the
+ *                                     prior made for the columns, elsewhere it has 1
+ *     beta=1                          all coefficients: nothing is made for the columns then
  *     0.1,beta=1,intercept=0          a number without a name is the rest; a parameter's own number
  *                                     goes before that of its block, in whatever order they stand
  *
@@ -173,6 +175,16 @@ static sgfs_status take_item(reading *r, const item *i, const char *end, sgfs_er
     return SGFS_OK;
 }
 
+bool sgfsi_precisions_name_some(const char *text) {
+    const char *end = text + strlen(text);
+    item i = {.next = text};
+    do {
+        if (next_item(i.next, end, &i, NULL) != SGFS_OK || i.length == 0 || is_called(&i, "beta"))
+            return false;
+    } while (i.next < end || (end > text && end[-1] == ','));
+    return true;
+}
+
 sgfs_status sgfsi_precisions_check(const char *text, sgfs_err *err) {
     const char *end = text + strlen(text);
     item i = {.next = text};
@@ -232,18 +244,29 @@ static void fit(const sgfs_model *m, double *precision) {
     }
 }
 
+static sgfs_status scale_named(const sgfs_model *m, const unsigned char *from, double *precision,
+                               sgfs_err *err) {
+    double *unit = malloc((size_t)m->D * 2 * sizeof *unit), *user = unit + m->D;
+    if (unit == NULL) return sgfsi_fail_memory(err, "the prior");
+    for (int64_t j = 0; j < m->D; j++) unit[j] = 1;
+    sgfs_status status = sgfsi_prior_to_user(m, unit, user, err);
+    for (int64_t j = 0; j < m->D && status == SGFS_OK; j++)
+        if (from[j] != BY_REST) precision[j] *= user[j] * user[j];
+    free(unit);
+    return status;
+}
+
 sgfs_status sgfsi_precisions_read(const sgfs_model *m, double *precision, sgfs_err *err) {
     const char *path = sgfsi_config_text(m->cfg, "prior.file");
     if (recall(m, precision)) return SGFS_OK;
     if (path[0] != '\0' && m->restored == NULL) return read_file(m, path, precision, err);
     const char *text = sgfsi_config_text(m->cfg, "prior.precision");
-    if (strcmp(text, "auto") == 0) {
-        const double *sd = sgfsi_prior_is_fitted(m) ? m->default_sd : NULL;
-        for (int64_t j = 0; j < m->D; j++)
-            precision[j] = sd != NULL ? 1 / (sd[j] * sd[j]) : rest_by_default;
-        if (sgfsi_prior_is_fitted(m) && sd == NULL) fit(m, precision);
-        return SGFS_OK;
-    }
+    const bool fitted = sgfsi_prior_is_fitted(m);
+    const double *sd = fitted ? m->default_sd : NULL;
+    for (int64_t j = 0; j < m->D; j++)
+        precision[j] = sd != NULL ? 1 / (sd[j] * sd[j]) : rest_by_default;
+    if (fitted && sd == NULL) fit(m, precision);
+    if (strcmp(text, "auto") == 0) return SGFS_OK;
     reading r = {.m = m, .precision = precision, .rest = NAN};
     const char *end = text + strlen(text);
     item i = {.next = text};
@@ -253,9 +276,11 @@ sgfs_status sgfsi_precisions_read(const sgfs_model *m, double *precision, sgfs_e
         if (status == SGFS_OK) status = next_item(i.next, end, &i, err);
         if (status == SGFS_OK) status = take_item(&r, &i, end, err);
     } while (status == SGFS_OK && (i.next < end || end[-1] == ','));
-    for (int64_t j = 0; status == SGFS_OK && j < m->D; j++) {
-        if (r.from[j] == BY_REST) precision[j] = isnan(r.rest) ? rest_by_default : r.rest;
-    }
+    for (int64_t j = 0; status == SGFS_OK && j < m->D; j++)
+        if (r.from[j] == BY_REST && !isnan(r.rest)) precision[j] = r.rest;
+    /* what the user names is in the columns' units, and these are scaled for the rest */
+    if (status == SGFS_OK && fitted && m->data->scaled_for_prior)
+        status = scale_named(m, r.from, precision, err);
     free(r.from);
     return status;
 }

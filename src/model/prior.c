@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -45,7 +46,11 @@ bool sgfsi_prior_is_auto(const sgfs_config *cfg) {
 }
 
 bool sgfsi_prior_is_fitted(const sgfs_model *m) {
-    return (m->kind->regression || m->kind->redundant) && sgfsi_prior_is_auto(m->cfg);
+    bool some = m->kind->regression &&
+                strcmp(sgfsi_config_text(m->cfg, "prior.kind"), "auto") == 0 &&
+                sgfsi_config_auto(m->cfg, "prior.file") &&
+                sgfsi_precisions_name_some(sgfsi_config_text(m->cfg, "prior.precision"));
+    return some || ((m->kind->regression || m->kind->redundant) && sgfsi_prior_is_auto(m->cfg));
 }
 
 sgfs_status sgfsi_prior_fit_columns(sgfs_model *m, sgfs_err *err) {
@@ -58,22 +63,33 @@ sgfs_status sgfsi_prior_fit_columns(sgfs_model *m, sgfs_err *err) {
     return sgfsi_data_standardize(m->own_data, NULL, NULL, err);
 }
 
-/* For the run file: the standard deviations on the user's scale, which to_user knows. The intercept
- * is meant where the columns have their means: it is moved while the slopes stay 0. */
-static sgfs_status remember_sds(sgfs_model *m, sgfs_err *err) {
+sgfs_status sgfsi_prior_to_user(const sgfs_model *m, const double *size, double *user,
+                                sgfs_err *err) {
     int64_t p = m->data->p, beta = m->block[0].rows * p;
-    double *room = SGFSI_DOUBLES(&m->arena, 4 * m->D);
-    double *at = room, *from = at + m->D, *to = from + m->D, *sd = to + m->D;
-    if (room == NULL) return sgfsi_fail_memory(err, "the prior");
+    double *at = malloc((size_t)m->D * 3 * sizeof *at), *from = at + m->D, *to = from + m->D;
+    if (at == NULL) return sgfsi_fail_memory(err, "the prior");
+    memset(at, 0, (size_t)m->D * sizeof *at);
     m->kind->to_user(m, at, from);
     for (int intercepts = 0; intercepts < 2; intercepts++) {
         for (int64_t j = 0; j < m->D; j++) {
             bool mine = (m->data->intercept && j < beta && j % p == 0) == intercepts;
-            at[j] = mine ? 1 / sqrt(m->prior->precision[j]) : 0;
+            at[j] = mine ? size[j] : 0;
         }
         m->kind->to_user(m, at, to);
-        for (int64_t j = 0; j < m->D; j++) sd[j] += at[j] > 0 ? to[j] - from[j] : 0;
+        for (int64_t j = 0; j < m->D; j++)
+            if (at[j] > 0) user[j] = to[j] - from[j];
     }
+    free(at);
+    return SGFS_OK;
+}
+
+/* For the run file: the standard deviations on the user's scale. One of infinity is not written. */
+static sgfs_status remember_sds(sgfs_model *m, sgfs_err *err) {
+    double *sd = SGFSI_DOUBLES(&m->arena, 2 * m->D), *chain = sd + m->D;
+    if (sd == NULL) return sgfsi_fail_memory(err, "the prior");
+    for (int64_t j = 0; j < m->D; j++) chain[j] = 1 / sqrt(m->prior->precision[j]);
+    sgfs_status status = sgfsi_prior_to_user(m, chain, sd, err);
+    if (status != SGFS_OK) return status;
     sgfsi_json_nums(m->saved, "prior_sds", m->D, sd);
     if (m->prior->layer == NULL) return SGFS_OK;
     for (int64_t j = 0; j < m->D; j++) sd[j] = m->prior->layer[j];
@@ -180,6 +196,12 @@ static void compare_columns(sgfs_model *m) {
 
 /* Say which prior it is where nobody named one, and what may be wrong with one that was. */
 static void tell(sgfs_model *m) {
+    if (m->kind->regression && m->data->p > m->data->N && m->restored == NULL)
+        sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
+                   "There are more coefficients (%lld) than rows (%lld): in the directions that "
+                   "the rows do not see, the prior alone decides. Single coefficients say as much "
+                   "of the prior as of the data; predictions are none the worse.",
+                   (long long)m->data->p, (long long)m->data->N);
     if (!sgfsi_prior_is_fitted(m)) {
         judge(m);
         compare_columns(m);
@@ -195,16 +217,18 @@ static void tell(sgfs_model *m) {
     }
     const char *unit = !linear ? "" : d->intercept ? " sd(y)" : " rms(y)";
     const char *size = SGFSI_DIGITS(d->intercept || linear ? 2.5 : 2.5 * fmax(1, m->reach), 3);
-    sgfsi_say(sgfsi_config_log(m->cfg), SGFS_NOTE,
-              "Prior: normal with sd %s%s/sd(x) for columns of numbers, %s%s for columns of 0 and "
-              "1%s%s (--prior-precision 1: N(0, 1) for every coefficient).",
-              size, unit, size, unit,
-              !d->intercept             ? ""
-              : sgfsi_data_is_sparse(d) ? ", wider for the intercept, where all columns are 0"
-                                        : " and the intercept at the columns' means",
-              !linear        ? ""
-              : d->intercept ? ", around mean(y); 3 for log_sigma, around log sd(y)"
-                             : "; 3 for log_sigma, around log sd(y)");
+    sgfsi_say(
+        sgfsi_config_log(m->cfg), SGFS_NOTE,
+        "Prior: %snormal with sd %s%s/sd(x) for columns of numbers, %s%s for columns of 0 and "
+        "1%s%s (--prior-precision 1: N(0, 1) for every coefficient).",
+        sgfsi_prior_is_auto(m->cfg) ? "" : "besides what --prior-precision names, ", size, unit,
+        size, unit,
+        !d->intercept             ? ""
+        : sgfsi_data_is_sparse(d) ? ", wider for the intercept, where all columns are 0"
+                                  : " and the intercept at the columns' means",
+        !linear        ? ""
+        : d->intercept ? ", around mean(y); 3 for log_sigma, around log sd(y)"
+                       : "; 3 for log_sigma, around log sd(y)");
 }
 
 sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {

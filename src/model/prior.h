@@ -87,6 +87,10 @@ bool sgfsi_prior_is_fitted(const sgfs_model *m);
 /* Before a model is opened: if it is to have that prior, m->data becomes a view with columns that
  * are centred and scaled, unless they are already, or the model is one opened again. */
 sgfs_status sgfsi_prior_fit_columns(sgfs_model *m, sgfs_err *err);
+/* Standard deviations, or other lengths above 0, of the chain's parameters as the user sees them. The
+ * intercept is meant where the columns have their means: it is moved while the slopes stay 0. */
+sgfs_status sgfsi_prior_to_user(const sgfs_model *m, const double *size, double *user,
+                                sgfs_err *err);
 /* Do the options give no parameter any prior? */
 bool sgfsi_prior_is_flat(const sgfs_config *cfg);
 /* *lp (may be NULL) += log density, without its constant; G (may be NULL) += gradient. */
@@ -111,6 +115,9 @@ void sgfsi_prior_describe(const sgfs_model *m, sgfsi_json *o);
 
 /* --prior-precision or --prior-file -> precision (D). */
 sgfs_status sgfsi_precisions_read(const sgfs_model *m, double *precision, sgfs_err *err);
+/* Does the text name some parameters, neither all coefficients (beta) nor the rest by a number? The
+ * others keep the default then. */
+bool sgfsi_precisions_name_some(const char *text);
 /* Is this text, as far as can be said without a model, one that --prior-precision takes? */
 sgfs_status sgfsi_precisions_check(const char *text, sgfs_err *err);
 

@@ -99,6 +99,7 @@ typedef struct sgfsi_table {
     unsigned char *role; /* cols values of sgfsi_role, exactly one the target; malloc'ed. NULL: the
                                table did not come from a file */
     bool named;          /* names came from the file (a header), not made up as x1, x2, ... */
+    bool fewer;          /* some columns of the file are not here: numbers would be off */
     int64_t text_col; /* the column that held text, or -1; its cells are level numbers 0, 1, ... */
     int64_t text_line, text_level; /* its first cell that is no number: the line, the level */
     char *text_path; /* of several files, the one with that line; malloc'ed; NULL: there is one */

@@ -280,3 +280,40 @@ def test_standardize_in_the_middle_leaves_them_too(site):
                 "--overwrite", "-q")
         sd = [column["sd"] for column in header(site)["data"]["features"]]
         np.testing.assert_allclose(sd, [1, spread], rtol=1e-9)
+
+
+def test_naming_one_parameter_keeps_the_default_for_the_rest(site):
+    """A precision is in the user's units: the default's, named, change nothing, and another is a term of its own."""
+    plain = mode(site, "linear", "price.csv")
+    sd = PRICE.std(ddof=1)
+    for name, scale in (("log_sigma", 3), ("year", 2.5 * sd / YEAR.std(ddof=1)), ("city", 2.5 * sd), ("intercept", 2.5 * sd)):
+        got = mode(site, "linear", "price.csv", "--prior-precision", f"{name}={float(scale) ** -2!r}")
+        assert got["mean"] == pytest.approx(plain["mean"], rel=1e-5), name
+    got = mode(site, "logistic", "both.csv", "--prior-precision", "year=70")
+    mean = np.array([YEAR.mean(), CITY.mean()])
+    A = np.column_stack([np.ones(ROWS), np.column_stack([YEAR, CITY]) - mean])
+    t = logistic_mode(A, np.diag([2.5**-2, 70, 2.5**-2]))
+    assert got["mean"] == pytest.approx([t[0] - t[1:] @ mean, *t[1:]], rel=1e-4)
+    done = site.ok("sample", "linear", "--data", "price.csv", "--prior-precision", "log_sigma=4", "--draws", "50",
+                   "--out", "fit.run", "--overwrite")
+    assert "besides what --prior-precision names" in done.stderr
+    sds = header(site)["model_info"]["prior_sds"]
+    assert sds == pytest.approx([2.5 * sd, 2.5 * sd / YEAR.std(ddof=1), 2.5 * sd, 0.5])
+    site.ok("sample", "linear", "--config", "fit.run", "--out", "more.run", "--overwrite")
+    assert header(site, "more.run")["model_info"]["prior_sds"] == sds
+
+
+def test_a_number_or_all_coefficients_name_the_whole_prior(site):
+    for words in ("beta=1", "1", "1,city=1", "beta=1,year=1"):
+        got, one = (mode(site, "logistic", "both.csv", "--prior-precision", w)["mean"] for w in (words, "1"))
+        assert got == one, words
+
+
+def test_more_coefficients_than_rows_is_said(site):
+    wide = RNG.standard_normal((6, 9))
+    write(site.folder / "wide.csv", [",".join(f"x{j}" for j in range(9)) + ",y",
+                                     *(",".join(f"{v:.4f}" for v in row) + f",{i}.5" for i, row in enumerate(wide))])
+    done = site.ok("sample", "linear", "--data", "wide.csv", "--draws", "100", "--out", "fit.run", "--overwrite")
+    assert "more coefficients (10) than rows (6)" in done.stdout and "the prior alone decides" in done.stdout
+    done = site.ok("sample", "linear", "--data", "price.csv", "--draws", "100", "--out", "fit.run", "--overwrite")
+    assert "than rows" not in done.stdout + done.stderr

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Columns that are no columns for a regression, and rows that decide one alone: identifiers, dates and amounts that
 --categorical auto would turn into hundreds of columns, and values hundreds of standard deviations out."""
+import json
+
 import numpy as np
 import pytest
 
@@ -81,3 +83,52 @@ def test_others_are_not(sgfs):
     x = np.column_stack([RNG.standard_normal(3000), np.exp(RNG.standard_normal(3000)), np.arange(3000) == 5])
     np.save(sgfs.folder / "near.npy", np.column_stack([x, RNG.random(3000) < 0.5]))
     assert "from its mean" not in sgfs.ok(*OPTIMIZE, "near.npy").stderr
+
+
+# ---- row numbers ---------------------------------------------------------------------------------
+
+def numbered(sgfs, name, head, numbers):
+    x = np.random.default_rng(3).standard_normal((len(numbers), 2))
+    write(sgfs.folder / name, [f"{head},a,b,y", *(f"{v},{p:.3f},{q:.3f},{i % 2}" for i, (v, (p, q)) in enumerate(zip(numbers, x)))])
+
+
+@pytest.mark.parametrize("head", ["", '""', "Unnamed: 0"])
+@pytest.mark.parametrize("numbers", [range(ROWS), range(1, ROWS + 1), RNG.permutation(500)[:ROWS]])
+def test_row_numbers_of_pandas_and_r_are_left_out(sgfs, head, numbers):
+    """The same as without the column, also in predictions, of files that have it and that have not."""
+    numbered(sgfs, "with.csv", head, numbers)
+    lines = (sgfs.folder / "with.csv").read_text().splitlines()
+    write(sgfs.folder / "without.csv", [line.split(",", 1)[1] for line in lines])
+    done = sgfs.ok(*OPTIMIZE, "with.csv", "--json")
+    assert "numbers the rows: it is left out" in done.stderr
+    assert json.loads(done.stdout)["mean"] == json.loads(sgfs.ok(*OPTIMIZE, "without.csv", "--json").stdout)["mean"]
+    sgfs.ok("sample", "logistic", "--data", "with.csv", "--draws", "20", "--out", "fit.run", "--overwrite")
+    for name in ("with.csv", "without.csv"):
+        sgfs.ok("predict", "fit.run", "--data", name, "--out", f"p-{name}", "--overwrite")
+    assert (sgfs.folder / "p-with.csv").read_bytes() == (sgfs.folder / "p-without.csv").read_bytes()
+
+
+def test_whoever_names_row_numbers_means_them(sgfs):
+    numbered(sgfs, "with.csv", "", range(ROWS))
+    for words, parameters in ((("--features", "x1,a"), 3), (("--drop", "x1"), 3), (("--drop", "1"), 3), (("--drop", "b"), 2),
+                              (("--categorical", "x1"), 2 + ROWS)):
+        done = sgfs.ok(*OPTIMIZE, "with.csv", "--json", *words)
+        assert len(json.loads(done.stdout)["mean"]) == parameters, words
+    done = sgfs(*OPTIMIZE, "with.csv", "--drop", "3")
+    assert done.returncode == 2 and "ask by name" in done.stderr, "numbers would count another column"
+
+
+@pytest.mark.parametrize("head, numbers", [("", [0.5 + i for i in range(ROWS)]), ("", [i // 2 for i in range(ROWS)]),
+                                           ("", [-i for i in range(ROWS)]), ("x1", range(100, 100 + ROWS))])
+def test_other_columns_stay(sgfs, head, numbers):
+    numbered(sgfs, "other.csv", head, numbers)
+    done = sgfs.ok(*OPTIMIZE, "other.csv", "--json")
+    assert len(json.loads(done.stdout)["mean"]) == 4 and "numbers the rows" not in done.stderr
+
+
+def test_a_column_with_a_name_that_numbers_the_rows_is_named(sgfs):
+    for numbers in (range(ROWS), range(1, ROWS + 1), RNG.permutation(ROWS)):
+        numbered(sgfs, "named.csv", "id", numbers)
+        assert 'Column "id" numbers the rows, from' in sgfs.ok(*OPTIMIZE, "named.csv").stderr
+    numbered(sgfs, "named.csv", "id", range(2, ROWS + 2))
+    assert "numbers the rows" not in sgfs.ok(*OPTIMIZE, "named.csv").stderr

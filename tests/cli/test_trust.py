@@ -95,3 +95,12 @@ def test_what_a_new_user_need_not_know_is_under_verbose(site):
     for word in known:
         assert word in loud and word in again, word
     assert site("summary", "a.run", "--verbos").returncode == 2
+
+
+def test_chains_that_begin_at_one_mode_say_nothing_of_others(site):
+    """A network has many modes: exact-hmc is exact around the one it finds, and says so; nuts begins elsewhere."""
+    short = ("--hidden", "2", "--warmup", "20", "--draws", "10", "--allow-unconverged")
+    for sampler, said in (("exact-hmc", True), ("nuts", False)):
+        done = site("sample", "mlp", "--data", "good.csv", "--sampler", sampler, *short, "--out", "net.run", "--overwrite")
+        assert done.returncode == 0, done.stderr
+        assert ("All chains begin around one mode" in done.stdout) == said, done.stdout

@@ -331,7 +331,21 @@ static void test_another_sampler_is_named(void **state) {
         {CV ", \"given\": {\"sampler.step\": \"0.3\", \"data.target\": \"y z\"}, \"data\": "
             "{\"path\": \"a b.csv\", \"target\": \"y z\"}",
          "sgfs sample logistic --data 'a b.csv' --target 'y z' --sampler exact"},
-        {CV ", \"given\": {\"sampler.step\": \"0.3\", \"prior.kind\": \"flat\"}, \"data\": "
+        {CV
+         ", \"given\": {\"sampler.step\": \"0.3\", \"prior.kind\": \"flat\", \"prior.df\": \"3\", "
+         "\"data.keep_classes\": \"7,9\", \"data.intercept\": \"false\", "
+         "\"data.standardize\": \"true\", \"run.batch\": \"100\"}, \"data\": "
+         "{\"path\": \"a.csv\"}",
+         "sgfs sample logistic --data a.csv --prior flat --prior-df 3 --keep-classes 7,9 "
+         "--no-intercept --standardize --sampler exact"},
+        {CV
+         ", \"given\": {\"sampler.step\": \"0.3\"}, \"data\": {\"path\": \"2 files\", \"files\": "
+         "[\"a.csv\", \"b c.csv\"]}",
+         "sgfs sample logistic --data a.csv --data 'b c.csv' --sampler exact"},
+        {CV ", \"given\": {\"sampler.step\": \"0.3\", \"data.x; rm y\": \"1\"}, \"data\": "
+            "{\"path\": \"a.csv\"}",
+         "sgfs sample logistic --data a.csv --sampler exact"},
+        {CV ", \"given\": {\"sampler.step\": \"0.3\", \"data.target\": \"-y\"}, \"data\": "
             "{\"path\": \"a.csv\"}",
          "sgfs sample logistic --data FILE ... --sampler exact"},
     };

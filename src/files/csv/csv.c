@@ -113,6 +113,30 @@ static sgfs_status choose_words(csv *c, const sgfsi_columns *columns, sgfs_err *
     return status;
 }
 
+/* The row numbers of the file are no feature, unless --features, --drop or --categorical names
+ * them: then they are what the user says. */
+static sgfs_status leave_out_row_numbers(csv *c, const sgfsi_columns *columns, sgfs_err *err) {
+    const char *said[] = {c->options.drop, c->plan.automatic ? "" : c->options.categorical};
+    bool ours = c->format.numbered && c->options.run == NULL && c->options.features[0] == '\0' &&
+                c->plan.role[0] == SGFSI_ROLE_FEATURE;
+    for (int k = 0; ours && k < 2; k++) {
+        unsigned char *mark;
+        sgfs_status status = mark_columns(columns, NULL, said[k], &mark, err);
+        ours = status == SGFS_OK && mark[0] == 0;
+        free(mark);
+        if (status != SGFS_OK) return status;
+    }
+    if (!ours) return SGFS_OK;
+    c->plan.role[0] = SGFSI_ROLE_NONE;
+    if (c->options.known == NULL)
+        sgfsi_say(
+            c->options.log, SGFS_NOTE,
+            "%s: the first column has no name of its own and numbers the rows: it is left out "
+            "(to use it, give it a name).",
+            c->path);
+    return SGFS_OK;
+}
+
 static sgfs_status choose_columns(csv *c, sgfs_err *err) {
     const sgfsi_columns columns = {c->path, c->format.cols, c->format.names, c->format.header,
                                    NULL};
@@ -123,6 +147,7 @@ static sgfs_status choose_columns(csv *c, sgfs_err *err) {
         return sgfsi_fail_memory(err, "column roles");
     for (int64_t i = 0; i < c->format.cols; i++) c->plan.words_of[i] = -1;
     sgfs_status status = sgfsi_columns_select(&columns, NULL, &c->options, c->plan.role, err);
+    if (status == SGFS_OK) status = leave_out_row_numbers(c, &columns, err);
     for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
         c->plan.kept += c->plan.role[i] != SGFSI_ROLE_NONE;
         bool words = c->options.run != NULL
@@ -453,6 +478,7 @@ static sgfs_status start_flow(csv *c, sgfsi_table *t, sgfs_err *err) {
     *t = (sgfsi_table){.cols = c->plan.kept, .row_stride = c->plan.kept, .text_col = -1};
     if (c->options.whole && c->options.single) t->type = SGFSI_F32;
     t->named = c->format.header;
+    t->fewer = c->plan.kept < c->format.cols;
     t->names = calloc(kept, sizeof *t->names);
     t->role = malloc(kept);
     bool good = t->names != NULL && t->role != NULL;

@@ -13,6 +13,7 @@ typedef struct sgfsi_csv_format {
     char delimiter;     /* ' ' : runs of blanks and tabs */
     bool header;        /* the first record holds names */
     int64_t first_line; /* line number of the first record */
+    bool numbered;      /* the first column has no name, and numbers the rows */
     int64_t cols;
     char **names; /* cols; from the header, or x1, x2, ...; free with sgfsi_names_free */
 } sgfsi_csv_format;

@@ -149,7 +149,8 @@ static sgfs_status take_names(const sgfsi_lines *lines, const char *s, const cha
         }
         s = sgfsi_cell_next(f->delimiter, stop, end);
         size_t length = sgfsi_cell_text(&cell, NULL, 0);
-        if (length == 0) continue; /* keeps the made-up name */
+        f->numbered = f->numbered || (i == 0 && length == 0); /* perhaps */
+        if (length == 0) continue;                            /* keeps the made-up name */
         char *copy = malloc(length + 1);
         if (copy == NULL) return sgfsi_fail_memory(err, "column names");
         sgfsi_cell_text(&cell, copy, length + 1);
@@ -240,6 +241,30 @@ static sgfs_status read_head(sgfsi_lines *lines, const sgfsi_read_options *optio
     return status;
 }
 
+/* Tables that pandas or R have written begin with a column without a name (or "Unnamed: 0", if they
+ * have read it back) that numbers the rows: whole numbers, no two of them the same. Takes records
+ * from `lines`. */
+static bool has_row_numbers(sgfsi_lines *lines, const sgfsi_csv_format *f) {
+    double seen[SAMPLE_RECORDS];
+    int count = 0;
+    bool nameless = f->numbered || strcmp(f->names[0], "Unnamed: 0") == 0;
+    const char *begin, *end;
+    sgfs_err ignored;
+    if (!f->header || f->cols < 2 || !nameless) return false;
+    while (count < SAMPLE_RECORDS && sgfsi_lines_next(lines, &begin, &end, &ignored) == SGFS_OK &&
+           begin != NULL) {
+        sgfsi_cell cell;
+        double x = NAN;
+        const char *stop = sgfsi_cell_scan(f->delimiter, begin, end, &cell);
+        bool number = stop != NULL && sgfsi_cell_classify(&cell, &x) == SGFSI_CELL_NUMBER;
+        if (!number || x < 0 || x != floor(x)) return false;
+        for (int i = 0; i < count; i++)
+            if (seen[i] == x) return false;
+        seen[count++] = x;
+    }
+    return count > 0;
+}
+
 sgfs_status sgfsi_csv_sniff(const char *path, const sgfsi_read_options *options,
                             sgfsi_csv_format *format, sgfs_err *err) {
     memset(format, 0, sizeof *format);
@@ -250,6 +275,7 @@ sgfs_status sgfsi_csv_sniff(const char *path, const sgfsi_read_options *options,
     if (status != SGFS_OK) return status;
     lines.delimiter = format->delimiter;
     status = read_head(&lines, options, format, err);
+    format->numbered = status == SGFS_OK && has_row_numbers(&lines, format);
     sgfsi_lines_close(&lines);
     if (status == SGFS_OK && !format->header) { /* the names taken were cells */
         sgfsi_names_free(format->names, format->cols);

@@ -148,11 +148,12 @@ static sgfs_status read_head(sgfsi_recipe *r, const sgfs_config *cfg, sgfs_err *
         name[j] = sgfsi_arena_text(&r->arena, h->names[j]);
         if (name[j] == NULL) return sgfsi_fail_memory(err, "the columns");
     }
-    r->base = (sgfsi_base){.cols = h->cols,
-                           .name = name,
-                           .role = h->role,
-                           .named = h->named,
-                           .partial = sgfsi_config_text(cfg, "data.features")[0] != '\0'};
+    r->base =
+        (sgfsi_base){.cols = h->cols,
+                     .name = name,
+                     .role = h->role,
+                     .named = h->named,
+                     .partial = h->fewer || sgfsi_config_text(cfg, "data.features")[0] != '\0'};
     in->base = &r->base;
     r->target = r->weights = -1;
     for (int64_t j = 0; j < h->cols; j++) {

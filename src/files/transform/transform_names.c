@@ -49,8 +49,8 @@ static sgfs_status hit_token(const sgfsi_transform *s, char *token, unsigned cha
         sgfsi_names_find(base->cols, base->name, token) < 0)
         return sgfsi_fail(
             err, SGFS_EUSAGE,
-            "--%s asks for column %.60s by number, and --features leaves some columns "
-            "out: ask by name.",
+            "--%s asks for column %.60s by number, and some columns of the file are left out "
+            "(--features, or row numbers): ask by name.",
             s->kind->op, token);
     for (; status == SGFS_OK && from <= to; from++) status = hit_base(s, from, hit, err);
     return status;
