@@ -13,10 +13,22 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/io.h"
+
+/* What stands under the name: it changes with every file that is put there. 0 or an errno. */
+static int look_at(const char *path, sgfsi_standing *seen) {
+    struct stat st;
+    *seen = (sgfsi_standing){0};
+    if (lstat(path, &st) != 0) return errno == ENOENT || errno == ENOTDIR ? 0 : errno;
+    *seen = (sgfsi_standing){(uint64_t)st.st_dev, (uint64_t)st.st_ino, (int64_t)st.st_size,
+                             (int64_t)st.st_mtim.tv_sec, (int64_t)st.st_mtim.tv_nsec};
+    return 0;
+}
 
 static void forget(sgfsi_outfile *out) {
     free(out->path);
@@ -82,7 +94,11 @@ sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwr
         return sgfsi_fail_memory(err, path);
     }
     sgfsi_io_tidy(path);
-    int fd = -1;
+    int error = overwrite ? look_at(path, &out->older) : 0, fd = -1;
+    if (error != 0) {
+        forget(out);
+        return sgfsi_fail_io(err, path, "write there", error);
+    }
     for (int k = 0; k < MOST_AT_ONCE && fd < 0 && (k == 0 || errno == EEXIST); k++) {
         sgfsi_io_ending(k, ending); /* another thread may be writing a file of the same name */
         snprintf(out->temp, room, "%s%s", path, ending);
@@ -93,7 +109,7 @@ sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwr
     }
     if (fd >= 0 && want_stream) out->f = sgfsi_io_stream(fd);
     if (fd < 0 || (want_stream && out->f == NULL)) {
-        int error = errno;
+        error = errno;
         if (fd >= 0) {
             close(fd);
             unlink(out->temp);
@@ -127,11 +143,32 @@ static int name_temp(sgfsi_outfile *out) {
     return error;
 }
 
+/* In place of the file that stood there when this one was begun, and of no other: of two processes
+ * that replace one file at once, one wins. They come here one after the other, by a lock on the
+ * folder; where that cannot be had within a second, they do without. */
+static int replace(const sgfsi_outfile *out) {
+    char *folder = sgfsi_io_folder(out->path);
+    int fd = folder != NULL ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    const struct timespec nap = {0, 10000000};
+    for (int k = 0; k < 100 && fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+         k++)
+        nanosleep(&nap, NULL);
+    sgfsi_standing now;
+    int error = look_at(out->path, &now);
+    bool same = now.device == out->older.device && now.inode == out->older.inode &&
+                now.bytes == out->older.bytes && now.seconds == out->older.seconds &&
+                now.nanoseconds == out->older.nanoseconds;
+    if (error == 0) error = same ? sgfsi_io_rename(out->temp, out->path) : EEXIST;
+    if (fd >= 0) close(fd);
+    free(folder);
+    return error;
+}
+
 /* File systems without links get the rename. */
 static int take_name(const sgfsi_outfile *out) {
-    if (!out->overwrite && link(out->temp, out->path) == 0)
-        return unlink(out->temp) == 0 ? 0 : errno;
-    if (!out->overwrite && errno == EEXIST) return EEXIST;
+    if (out->overwrite) return replace(out);
+    if (link(out->temp, out->path) == 0) return unlink(out->temp) == 0 ? 0 : errno;
+    if (errno == EEXIST) return EEXIST;
     return sgfsi_io_rename(out->temp, out->path);
 }
 
@@ -151,9 +188,13 @@ sgfs_status sgfsi_outfile_commit(sgfsi_outfile *out, sgfs_err *err) {
     out->f = NULL;
     if (error == 0 && !direct) error = take_name(out);
     if (error != 0) {
-        sgfs_status status = error == EEXIST && !out->overwrite
+        sgfs_status status = error != EEXIST ? sgfsi_fail_io(err, out->path, "write", error)
+                             : !out->overwrite
                                  ? sgfsi_fail_exists(out->path, err)
-                                 : sgfsi_fail_io(err, out->path, "write", error);
+                                 : sgfsi_fail(err, SGFS_EUSAGE,
+                                              "%.300s: another file was put there meanwhile, and "
+                                              "stays; the same command once more replaces it.",
+                                              out->path);
         sgfsi_outfile_abandon(out);
         return status;
     }

@@ -4,9 +4,16 @@
 #ifndef SGFSI_FILE_H
 #define SGFSI_FILE_H
 
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/err.h"
+
+/* What stands under a name: zeros for nothing. */
+typedef struct sgfsi_standing {
+    uint64_t device, inode;
+    int64_t bytes, seconds, nanoseconds;
+} sgfsi_standing;
 
 /* A file being written beside its final name. */
 typedef struct sgfsi_outfile {
@@ -15,6 +22,7 @@ typedef struct sgfsi_outfile {
     char *path, *temp;
     bool nameless; /* temp is not there yet */
     bool overwrite;
+    sgfsi_standing older; /* with overwrite: the file that is to be replaced */
 } sgfsi_outfile;
 
 /* Can a file of this name be written? It may be there already only with overwrite (SGFS_EUSAGE),
@@ -28,7 +36,7 @@ sgfs_status sgfsi_fail_exists(const char *path, sgfs_err *err); /* the sentence 
 sgfs_status sgfsi_outfile_open(sgfsi_outfile *out, const char *path, bool overwrite,
                                bool want_stream, sgfs_err *err);
 /* Flush, fsync, close, rename, fsync the folder; on any failure the temporary file is removed. A
- * file that somebody else gave this name meanwhile stays, without overwrite (SGFS_EUSAGE). */
+ * file that somebody else put there meanwhile stays (SGFS_EUSAGE). */
 sgfs_status sgfsi_outfile_commit(sgfsi_outfile *out, sgfs_err *err);
 void sgfsi_outfile_abandon(sgfsi_outfile *out);
 

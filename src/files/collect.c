@@ -348,11 +348,11 @@ static sgfs_status hand_over(sgfsi_flow *flow, growing *g, int64_t files, const 
     memset(g, 0, sizeof *g);
     /* Columns of words in several files, of which each alone has not too many. */
     for (int64_t k = 0; files > 1 && t->dictionary != NULL && k < t->cols; k++) {
-        if (status != SGFS_OK || t->dictionary[k].count <= SGFSI_MAX_LEVELS) continue;
+        if (status != SGFS_OK || t->dictionary[k].count <= SGFSI_MAX_WORDS) continue;
         status = sgfsi_fail(err, SGFS_EDATA,
                             "%.150s: column \"%.40s\" holds text (\"%.40s\", ...) with more than "
                             "%d different values in all files; leave it out with --drop.",
-                            path, t->names[k], t->dictionary[k].word[0], SGFSI_MAX_LEVELS);
+                            path, t->names[k], t->dictionary[k].word[0], SGFSI_MAX_WORDS);
     }
     if (status != SGFS_OK) sgfsi_table_free(t);
     return status;

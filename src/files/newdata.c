@@ -243,6 +243,14 @@ static sgfs_status check_words(const sgfsi_newdata *d, int64_t first, int64_t n,
         for (int64_t i = 0; words != NULL && i < n; i++) {
             double word = d->raw[i * features + j];
             if (word < (double)words->count) continue;
+            char here[SGFSI_WHERE];
+            if (strcmp(d->now->flow.head.dictionary[j].word[(int64_t)word], "NA") == 0)
+                return sgfsi_fail(
+                    err, SGFS_EDATA,
+                    "%s: column \"%.60s\" is empty, which it was in no row that the run was made "
+                    "with: fill it in, or say --na drop, which leaves the predictions of such rows "
+                    "empty, or --new-words zero, which counts it as any new word.",
+                    sgfsi_newdata_where(d, first + i, here), d->now->columns.wanted.feature[j]);
             if (seen < 0) seen = i;
             last = (int64_t)word > last ? (int64_t)word : last;
         }

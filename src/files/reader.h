@@ -11,8 +11,12 @@
 
 enum { SGFSI_HEAD_BYTES = 4096 }; /* a reader is asked about the first bytes of a file */
 
-/* More words in a column are refused: they are probably names or texts. */
-enum { SGFSI_MAX_LEVELS = 1000 };
+/* More words in a target are refused, and in a column that nobody named in --categorical: they are
+ * probably names or texts. Of a column that was named there may be more. */
+enum { SGFSI_MAX_LEVELS = 1000, SGFSI_MAX_WORDS = 100000 };
+static inline int64_t sgfsi_most_words(unsigned char role) {
+    return role == SGFSI_ROLE_TARGET ? SGFSI_MAX_LEVELS : SGFSI_MAX_WORDS;
+}
 
 /* What becomes of cells without a value (--na): they are refused; or they are NaN in what readers
  * hand out, and a recipe leaves their rows out or fills them in (transform_missing.c). */

@@ -99,7 +99,30 @@ def test_mean(sgfs):
     done = sgfs.ok("optimize", "logistic", "--data", "gaps.csv", "--categorical", "auto", "--na", "mean")
     assert '"age": 40 of 395 values are missing' in done.stderr and '"age=NA" says in which rows' in done.stderr
     assert '"pay": 3 of 395' in done.stderr and "pay=NA" not in done.stderr
-    assert "5 of 400 rows lack a value and are left out" in done.stderr
+    assert '5 of 400 rows lack a value and are left out: "y" lacks 5 (--na mean makes up values of features' in done.stderr
+
+
+def test_targets_are_never_made_up(sgfs):
+    write(sgfs.folder / "some.csv", ["x,y", *(f"{i % 7},{'' if i == 9 else i % 2}" for i in range(60))])
+    done = sgfs("optimize", "logistic", "--data", "some.csv")
+    assert done.returncode == 3 and "--na drop and --na mean leave such rows out" in done.stderr
+    write(sgfs.folder / "none.csv", ["x,y", *(f"{i % 7},NA" for i in range(60))])
+    done = sgfs("optimize", "linear", "--data", "none.csv", "--target", "y", "--na", "mean")
+    assert done.returncode == 3 and "none of the 60 rows has a target" in done.stderr, done.stderr
+    assert "is another --target meant" in done.stderr
+
+
+def test_a_word_that_lacks_in_new_rows_only(sgfs):
+    """The sentence says what helps, and it does."""
+    city, x, y = gaps_of_words()
+    write(sgfs.folder / "whole.csv", ["city,x,y", *(f"{c or 'Kiel'},{v},{k}" for c, v, k in zip(city, x, y))])
+    write(sgfs.folder / "new.csv", ["city,x", "Kiel,0.5", ",1", "NA,0.25"])
+    sgfs.sample("logistic", "whole.csv", "--categorical", "city", "--na", "mean")
+    done = sgfs("predict", "fit.run", "--data", "new.csv")
+    assert done.returncode == 3 and 'new.csv:3: column "city" is empty, which it was in no row' in done.stderr, done.stderr
+    assert "--na drop" in done.stderr and "--new-words zero" in done.stderr
+    assert "2 of 3 rows lack a value" in sgfs.ok("predict", "fit.run", "--data", "new.csv", "--na", "drop").stderr
+    sgfs.ok("predict", "fit.run", "--data", "new.csv", "--new-words", "zero")
 
 
 def test_error_names_column_line_count_and_choices(sgfs):
@@ -312,10 +335,10 @@ def test_predict_fills_with_the_means_of_the_run(sgfs):
     assert all(gaps[1 + i][-1] == "" and gaps[1 + i][-2] == "" and gaps[1 + i][0] != "" for i in without)
     write_rows(sgfs.folder / "new.csv", [(30.0, None, "Oslo", 1), (None, 0.5, "Kiel", 0)])
     assert len(predictions(sgfs, "fit.run", "--data", "new.csv")) == 3
-    # Missing words, of which the run has none: a word it has not seen.
+    # Missing words, of which the run has none.
     write_rows(sgfs.folder / "word.csv", [(30.0, 0.5, None, 1)])
     done = sgfs("predict", "fit.run", "--data", "word.csv")
-    assert done.returncode == 3 and '"NA"' in done.stderr and "--new-words" in done.stderr
+    assert done.returncode == 3 and '"city" is empty' in done.stderr and "--new-words" in done.stderr
     # Other choices than the run's.
     done = sgfs("predict", "fit.run", "--data", "gaps.csv", "--na", "error")
     assert done.returncode == 3 and "--na drop" in done.stderr

@@ -50,6 +50,14 @@ def test_words_are_taken(sgfs, values):
     assert "become" in sgfs.ok(*OPTIMIZE, "fine.csv", "--categorical", "auto").stderr
 
 
+def test_auto_refuses_thousands_of_words(sgfs):
+    """1,100 words in 4,000 rows are no identifier, but more than anybody would want who has not said so."""
+    table(sgfs, "many.csv", "street", [f"street {i % 1100}" for i in range(4000)])
+    done = sgfs(*OPTIMIZE, "many.csv", "--categorical", "auto")
+    assert done.returncode == 3 and "1100 different words" in done.stderr and "--drop" in done.stderr, done.stderr
+    assert "1099 columns" in sgfs.ok(*OPTIMIZE, "many.csv", "--categorical", "street").stderr
+
+
 def test_without_categorical_the_first_such_cell_says_so(sgfs):
     for value, said in (("$86,974", "write 86974"), ("2024-03-17", "looks like a date"), ("blue", "name it in --categorical")):
         table(sgfs, "cell.csv", "c", [value] * 5)

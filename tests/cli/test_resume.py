@@ -298,6 +298,16 @@ def with_header(path, change):
     path.write_bytes(head + zlib.crc32(head).to_bytes(4, "little") + raw[16 + length + 4:])
 
 
+@pytest.mark.parametrize("key, other", [("blas", "OtherBLAS 1.2"), ("blas_core", "Elsewhere")])
+def test_another_blas_is_told_and_the_run_goes_on(site, key, other):
+    """On this machine, with the same bits after all."""
+    path = fresh(site)
+    with_header(path, lambda h: h["machine"].update({key: other}))
+    done = site.ok("sample", "--resume", "fit.run")
+    assert other in done.stderr and "will not be those of one run in every bit" in done.stderr
+    assert contents(path)[1:] == contents(site.folder / "whole.run")[1:]
+
+
 @pytest.mark.parametrize("change, said", [
     (lambda h: h.update(arithmetic=0), "saved no state. Sample anew."),
     (lambda h: h.update(arithmetic=99, sgfs_version="7.8"), "take up the run with sgfs 7.8."),

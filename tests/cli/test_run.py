@@ -473,3 +473,12 @@ def test_compare_sees_one_wrong_spread(sgfs):
     assert abs(got["trR"] - 1) < 4 * got["trR_noise"] + 0.01 and got["E2"] < 2 * got["E2_noise"] + 0.03, got
     assert max(abs(p["z_sd"]) for p in got["params"]) > 4.5
     assert "differs from the reference" in shown and "z of sd" in shown
+
+
+def test_no_scheme_hides_variance(site):
+    """There is none that goes through the rows in order, and the paper's own settings say what they give up."""
+    done = site("sample", "logistic", "--data", "good.csv", "--sampler", "sgfs-f", "--batch-scheme", "epoch")
+    assert done.returncode == 2 and "auto|with|without|chunks" in done.stderr
+    done = site("sample", "logistic", "--data", "good.csv", "--sampler", "sgfs-f", "--preset", "paper", *SHORT,
+                "--out", "paper.run", "--overwrite")
+    assert done.returncode == 0 and "as in the paper: approximate" in done.stdout + done.stderr, done.stderr

@@ -49,6 +49,7 @@ COMMANDS = [
     sample("sgfs-inverse", f"linear --data {IN}/numbers.npy --sampler sgfs "
            "--fisher inverse --alpha 0 --warmup-alpha 0 --batch 8"),
     sample("exact", f"logistic --data {IN}/packed.sgd"),
+    sample("ess", f"logistic --data {IN}/packed.sgd --sampler exact-pairs --ess 100"),  # doubles its draws
     sample("exact-rows", f"logistic --data {IN}/rows.svm --sampler exact-rows"),
     sample("exact-pairs", f"poisson --data {IN}/counts.csv --exposure time --sampler exact-pairs"),
     sample("exact-hmc", f"logistic --data {IN}/packed.sgd --sampler exact-hmc"),

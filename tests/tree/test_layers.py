@@ -205,6 +205,19 @@ THREADS = {
 }
 
 
+def wall_clocks(text):
+    """What tells the time of day, which anybody may set."""
+    return re.findall(r"\b(?:CLOCK_REALTIME\w*|(?:gettimeofday|ftime|time|timespec_get|alarm)(?=\s*\())", text)
+
+
+def test_no_clock_that_can_be_set_decides_anything():
+    """Limits, progress and times of states follow the monotonic clock; the header alone tells the time of day."""
+    found = {path: wall_clocks(re.sub(r"/\*.*?\*/|\"(\\.|[^\"\\])*\"", "", (ROOT / path).read_text(), flags=re.S))
+             for path in sources("src", "cli")}
+    assert {path: calls for path, calls in found.items() if calls} == {"src/chain/header.c": ["time"]}
+    assert wall_clocks("clock_gettime(CLOCK_REALTIME, &t); x = time(NULL);") == ["CLOCK_REALTIME", "time"]
+
+
 def test_threads_are_decided_in_one_place():
     policy = re.compile(r"\b(omp_get_max_\w+|omp_get_num_procs|omp_set_\w+|openblas_[gs]et_num_threads"
                         r"|sched_getaffinity|_SC_NPROCESSORS_\w+|_SC_PHYS_PAGES)\b")

@@ -354,20 +354,20 @@ static void test_faults_with_words(void **state) {
     options.categorical = "colour";
     save("x,colour,y\n1,red,0\n2,NA,1\n3,,1\n");
     assert_fails(&options, SGFS_EDATA, ":3: column 2", "2 such cells, on lines 3, 4");
-    for (int many = 1000; many <= 1001; many++) { /* rows of 3 kB: in pieces of their own */
+    for (int many = 100000; many <= 100001; many++) { /* 15 MB: several pieces */
         FILE *f = start();
         fprintf(f, "x,colour,y\n");
-        for (int i = 0; i < 3000; i++)
-            fprintf(f, "%*d,c%d,1\n", 3000, i, i < many ? i : (i * 7) % many);
+        for (int i = 0; i < 120000; i++)
+            fprintf(f, "%*d,c%d,1\n", 120, i, i < many ? i : (i * 7) % many);
         fclose(f);
-        if (many == 1000) {
+        if (many == 100000) {
             sgfsi_table t = must_read(&options);
-            assert_int_equal(t.dictionary[1].count, 1000);
+            assert_int_equal(t.dictionary[1].count, 100000);
             sgfsi_table_free(&t);
             unlink(path);
         } else {
-            snprintf(where, sizeof where, "%s:1002: column 2 (\"colour\")", path);
-            assert_fails(&options, SGFS_EDATA, where, "(here \"c1000\"), more than 1000");
+            snprintf(where, sizeof where, "%s:100002: column 2 (\"colour\")", path);
+            assert_fails(&options, SGFS_EDATA, where, "(here \"c100000\"), more than 100000");
         }
     }
 }

@@ -52,17 +52,25 @@ static void of_two_names_one_wins_and_one_is_told(void **state) {
     unlink("file_named.txt");
 }
 
-static void overwriting_takes_the_last(void **state) {
+/* With --overwrite, too, whether there was a file before or not: what is replaced is the file that
+ * stood there when the work began. Afterwards the loser may try again. */
+static void of_two_that_overwrite_one_wins_and_one_is_told(void **state) {
     (void)state;
-    sgfs_err err = {SGFS_OK, ""};
-    sgfsi_outfile a, b;
-    assert_int_equal(sgfsi_outfile_open(&a, "file_over.txt", true, true, &err), SGFS_OK);
-    assert_int_equal(sgfsi_outfile_open(&b, "file_over.txt", true, true, &err), SGFS_OK);
-    fputs("first\n", a.f);
-    fputs("second\n", b.f);
-    assert_int_equal(sgfsi_outfile_commit(&a, &err), SGFS_OK);
-    assert_int_equal(sgfsi_outfile_commit(&b, &err), SGFS_OK);
-    check_text("file_over.txt", "second\n");
+    unlink("file_over.txt");
+    for (int k = 0; k < 4; k++) {
+        sgfs_err err = {SGFS_OK, ""};
+        sgfsi_outfile a, b;
+        bool stream = k < 2;
+        assert_int_equal(sgfsi_outfile_open(&a, "file_over.txt", true, stream, &err), SGFS_OK);
+        assert_int_equal(sgfsi_outfile_open(&b, "file_over.txt", true, stream, &err), SGFS_OK);
+        if (stream) fputs("first\n", a.f), fputs("second\n", b.f);
+        assert_int_equal(sgfsi_outfile_commit(&a, &err), SGFS_OK);
+        assert_int_equal(sgfsi_outfile_commit(&b, &err), SGFS_EUSAGE);
+        assert_non_null(strstr(err.text, "file_over.txt: another file was put there meanwhile"));
+        if (stream) check_text("file_over.txt", "first\n");
+        assert_int_equal(sgfsi_outfile_text("file_over.txt", true, "again", &err), SGFS_OK);
+        check_text("file_over.txt", "again\n");
+    }
     unlink("file_over.txt");
 }
 
@@ -95,7 +103,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_two_writers_one_wins_and_one_is_told),
         cmocka_unit_test(of_two_names_one_wins_and_one_is_told),
-        cmocka_unit_test(overwriting_takes_the_last),
+        cmocka_unit_test(of_two_that_overwrite_one_wins_and_one_is_told),
         cmocka_unit_test(what_dead_processes_left_is_removed_and_nothing_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -242,16 +242,21 @@ static sgfs_status cut_block(csv *c, const char **rest, sgfs_err *err) {
 /* Number the part's own words behind those known by now. before: how many were known while the part
  * was read. One word too many ends the part before the row that has it. */
 static void settle_words(csv *c, sgfsi_csv_part *p, const int64_t *before, int64_t line) {
-    int64_t number[SGFSI_MAX_LEVELS];
     const sgfsi_csv_plan *plan = &c->plan;
     for (int64_t w = 0; w < plan->worded; w++) {
         sgfsi_csv_words *words = &c->plan.words[w];
         const sgfsi_csv_fresh *fresh = &p->fresh[w];
+        int64_t *number = malloc((size_t)(fresh->words.count + 1) * sizeof *number);
+        if (number == NULL) {
+            p->status = sgfsi_fail_memory(&p->err, "the words of a column");
+            p->rows = 0;
+            return;
+        }
         for (int64_t k = 0; k < fresh->words.count; k++) {
             const char *text = fresh->words.text[k];
             if (fresh->where[k][0] >= p->rows) break; /* of the row that is a fault */
             number[k] = sgfsi_words_find(&words->known, text, strlen(text));
-            if (number[k] < 0 && words->known.count == SGFSI_MAX_LEVELS) {
+            if (number[k] < 0 && words->known.count == sgfsi_most_words(plan->role[words->col])) {
                 bool first = plan->role[words->col] == SGFSI_ROLE_TARGET && plan->first.line > 0;
                 int64_t at = first ? plan->first.line : line + fresh->where[k][1];
                 char shown[SGFSI_SHOWN_ROOM];
@@ -272,6 +277,7 @@ static void settle_words(csv *c, sgfsi_csv_part *p, const int64_t *before, int64
             double *cell = &p->cells[i * plan->kept + words->place];
             if (*cell >= (double)before[w]) *cell = (double)number[(int64_t)*cell - before[w]];
         }
+        free(number);
     }
 }
 

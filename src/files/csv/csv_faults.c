@@ -199,7 +199,8 @@ static const char *na_hint(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f) 
         return "fill them in, or say --na drop, which leaves the predictions of such rows empty.";
     return features ? "--na drop leaves such rows out, --na mean fills in the mean of the column; "
                       "--na error, the default, refuses them."
-                    : "--na drop leaves such rows out; --na error, the default, refuses them.";
+                    : "--na drop and --na mean leave such rows out, since there is no target to "
+                      "make up; --na error, the default, refuses them.";
 }
 
 static sgfs_status fail_missing(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f,

@@ -77,12 +77,12 @@ sgfs_status sgfsi_csv_fail_words(const plan *c, int64_t col, int64_t line, const
     const char *name = c->format->names[col];
     if (c->role[col] != SGFSI_ROLE_TARGET) {
         const char *like = sgfsi_looks_like(word);
-        return sgfsi_fail(
-            err, SGFS_EDATA,
-            "%s:%lld: column %lld (\"%.40s\") holds words (here \"%s\"), more than "
-            "%d different ones or very long ones; %s",
-            c->path, (long long)line, (long long)col + 1, name, word, SGFSI_MAX_LEVELS,
-            like != NULL ? like : "leave it out with --features, or code it as numbers.");
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s:%lld: column %lld (\"%.40s\") holds words (here \"%s\"), more than "
+                          "%d different ones or very long ones; %s",
+                          c->path, (long long)line, (long long)col + 1, name, word, SGFSI_MAX_WORDS,
+                          like != NULL ? like
+                                       : "leave it out with --features, or code it as numbers.");
     }
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s:%lld: the target, column %lld (\"%.40s\"), holds text (here \"%s\") with "
@@ -161,7 +161,8 @@ static sgfs_status store_word(reading *r, int64_t col, const sgfsi_cell *cell, d
             fresh->where[k][0] = r->part->rows;
             fresh->where[k][1] = r->records.record_line;
         }
-        if (k + known->count >= SGFSI_MAX_LEVELS) return fail_words_here(r, col, cell, false, err);
+        if (k + known->count >= sgfsi_most_words(r->plan->role[col]))
+            return fail_words_here(r, col, cell, false, err);
         k += known->count;
     }
     *x = (double)k;

@@ -214,6 +214,13 @@ static sgfs_status refuse_odd_words(const sgfsi_transform *s, sgfs_err *err) {
         if (d->count <= FEW) continue;
         const char *like = sgfsi_words_look_like(d->count, d->word);
         bool many = s->head->rows > 0 && 5 * d->count >= 4 * s->head->rows; /* 0: not known yet */
+        if (like == NULL && !many && d->count > SGFSI_MAX_LEVELS)
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "column \"%.60s\" has %lld different words (\"%.40s\", \"%.40s\", "
+                              "...): leave it out with --drop, or name it in --categorical to get "
+                              "%lld columns of it.",
+                              s->in.name[j], (long long)d->count, d->word[0], d->word[1],
+                              (long long)width(w, j));
         if (like == NULL && many)
             return sgfsi_fail(err, SGFS_EDATA,
                               "column \"%.60s\" has %lld different words in %lld rows (\"%.40s\", "

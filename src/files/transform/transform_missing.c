@@ -132,14 +132,19 @@ static sgfs_status finish_complete(const sgfsi_transform *s, bool stopped, sgfs_
     char worst[320];
     if (c->rows == 0) return SGFS_OK;
     name_worst(s, worst, sizeof worst);
+    if (c->rows == c->seen && !stopped && !c->features)
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "none of the %lld rows has a target and all that goes with it (%s), and "
+                          "--na mean makes up values of features only: is another --target meant?",
+                          (long long)c->seen, worst);
     if (c->rows == c->seen && !stopped)
         return sgfsi_fail(err, SGFS_EDATA,
                           "each of the %lld rows lacks a value (%s): leave out the columns that "
-                          "lack most with --drop%s.",
-                          (long long)c->seen, worst,
-                          c->features ? ", or fill them in with --na mean" : "");
-    sgfsi_say(s->log, SGFS_NOTE, "%lld of %lld rows lack a value and are left out%s%s.",
-              (long long)c->rows, (long long)c->seen, worst[0] != '\0' ? ": " : "", worst);
+                          "lack most with --drop, or fill them in with --na mean.",
+                          (long long)c->seen, worst);
+    sgfsi_say(s->log, SGFS_NOTE, "%lld of %lld rows lack a value and are left out%s%s%s.",
+              (long long)c->rows, (long long)c->seen, worst[0] != '\0' ? ": " : "", worst,
+              c->features ? "" : " (--na mean makes up values of features, and of nothing else)");
     return SGFS_OK;
 }
 
