@@ -50,6 +50,15 @@ def test_words_are_taken(sgfs, values):
     assert "become" in sgfs.ok(*OPTIMIZE, "fine.csv", "--categorical", "auto").stderr
 
 
+def test_auto_names_all_such_columns_at_once(sgfs):
+    rows = [f"u{i:04d},2024-{1 + i // 28:02d}-{1 + i % 28:02d},{'red' if i % 3 else 'blue'},{i % 7},{i % 2}" for i in range(ROWS)]
+    write(sgfs.folder / "both.csv", ["id,day,colour,x,y", *rows])
+    done = sgfs(*OPTIMIZE, "both.csv", "--categorical", "auto")
+    assert done.returncode == 3 and '"id"' in done.stderr and '"day"' in done.stderr and "--drop id,day" in done.stderr, done.stderr
+    assert '"colour"' not in done.stderr
+    sgfs.ok(*OPTIMIZE, "both.csv", "--categorical", "auto", "--drop", "id,day")
+
+
 def test_auto_refuses_thousands_of_words(sgfs):
     """1,100 words in 4,000 rows are no identifier, but more than anybody would want who has not said so."""
     table(sgfs, "many.csv", "street", [f"street {i % 1100}" for i in range(4000)])

@@ -204,38 +204,53 @@ static void say_words(const sgfsi_transform *s) {
 }
 
 /* --categorical auto takes what holds words. That a column of its words would be of use is doubtful
- * where nearly every row has another one, and where they are dates or amounts; whoever means them
- * names the column. Few dates may well be the levels of something. */
-static sgfs_status refuse_odd_words(const sgfsi_transform *s, sgfs_err *err) {
+ * where nearly every row has another one, where they are thousands, and where they are dates or
+ * amounts; whoever means them names the column. Few dates may well be the levels of something. What
+ * is wrong with column j goes to `out`; false: nothing. */
+static bool is_odd(const sgfsi_transform *s, int64_t j, char *out, size_t room) {
     enum { FEW = 10 };
     const words *w = s->self;
-    for (int64_t j = 0; w->onehot && j < s->in.cols; j++) {
-        const sgfsi_dictionary *d = &w->dictionary[j];
-        if (d->count <= FEW) continue;
-        const char *like = sgfsi_words_look_like(d->count, d->word);
-        bool many = s->head->rows > 0 && 5 * d->count >= 4 * s->head->rows; /* 0: not known yet */
-        if (like == NULL && !many && d->count > SGFSI_MAX_LEVELS)
-            return sgfsi_fail(err, SGFS_EDATA,
-                              "column \"%.60s\" has %lld different words (\"%.40s\", \"%.40s\", "
-                              "...): leave it out with --drop, or name it in --categorical to get "
-                              "%lld columns of it.",
-                              s->in.name[j], (long long)d->count, d->word[0], d->word[1],
-                              (long long)width(w, j));
-        if (like == NULL && many)
-            return sgfsi_fail(err, SGFS_EDATA,
-                              "column \"%.60s\" has %lld different words in %lld rows (\"%.40s\", "
-                              "\"%.40s\", ...) and looks like an identifier: leave it out with "
-                              "--drop, or name it in --categorical to get %lld columns of it.",
-                              s->in.name[j], (long long)d->count, (long long)s->head->rows,
-                              d->word[0], d->word[1], (long long)width(w, j));
-        if (like != NULL)
-            return sgfsi_fail(err, SGFS_EDATA,
-                              "column \"%.60s\" holds %lld different texts such as \"%.40s\"; %s "
-                              "(Named in --categorical, it becomes %lld columns.)",
-                              s->in.name[j], (long long)d->count, d->word[0], like,
-                              (long long)width(w, j));
+    const sgfsi_dictionary *d = &w->dictionary[j];
+    const long long count = d->count, rows = s->head->rows; /* 0: not known yet */
+    if (d->count <= FEW || !w->onehot) return false;
+    const char *like = sgfsi_words_look_like(d->count, d->word);
+    bool many = rows > 0 && 5 * count >= 4 * rows;
+    if (like != NULL)
+        snprintf(out, room, "\"%.60s\" holds %lld different texts such as \"%.40s\"; %s",
+                 s->in.name[j], count, d->word[0], like);
+    else if (many)
+        snprintf(out, room,
+                 "\"%.60s\" has %lld different words in %lld rows (\"%.40s\", \"%.40s\", ...) and "
+                 "looks like an identifier",
+                 s->in.name[j], count, rows, d->word[0], d->word[1]);
+    else if (count > SGFSI_MAX_LEVELS)
+        snprintf(out, room, "\"%.60s\" has %lld different words (\"%.40s\", \"%.40s\", ...)",
+                 s->in.name[j], count, d->word[0], d->word[1]);
+    return like != NULL || many || count > SGFSI_MAX_LEVELS;
+}
+
+/* All such columns in one sentence, as far as it goes, with the option that leaves them out. */
+static sgfs_status refuse_odd_words(const sgfsi_transform *s, sgfs_err *err) {
+    char what[400], first[400] = "", all[300] = "", drop[200] = "";
+    int64_t odd = 0, at = -1;
+    for (int64_t j = 0; j < s->in.cols; j++) {
+        if (!is_odd(s, j, what, sizeof what)) continue;
+        if (odd++ == 0) snprintf(first, sizeof first, "%s", what), at = j;
+        what[strcspn(what, "(;")] = '\0'; /* the beginning will do */
+        sgfsi_append(all, sizeof all, "%s%s", odd > 1 ? "; " : "", what);
+        sgfsi_append(drop, sizeof drop, "%s%s", odd > 1 ? "," : "", s->in.name[j]);
     }
-    return SGFS_OK;
+    if (odd == 0) return SGFS_OK;
+    if (odd > 1)
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%lld columns would hardly be of use as words: %s. Leave them out with "
+                          "--drop %s, or name those that are meant in --categorical.",
+                          (long long)odd, all, drop);
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "column %s%s Leave it out with --drop %.60s, or name it in --categorical to "
+                      "get %lld columns of it.",
+                      first, first[strlen(first) - 1] == '.' ? "" : ".", drop,
+                      (long long)width(s->self, at));
 }
 
 /* The words of column j, copied. */
