@@ -15,7 +15,7 @@ CTEST_TIER ?= -LE ^long
 
 .PHONY: all help deps test-deps demo test test-long test-faults zoo networks test-asan test-tsan fuzz bench beyond paper paper-deps install format lint clean
 all: deps
-	@cmake --preset $(PRESET) $(CMAKE_ARGS) > /dev/null
+	@cmake --preset $(PRESET) -DSGFS_TESTS=OFF $(CMAKE_ARGS) > /dev/null
 	@MAKEFLAGS=--no-print-directory cmake --build $(BUILD) -j$(JOBS)
 
 help:
@@ -109,7 +109,8 @@ fuzz: deps
 	@MAKEFLAGS=--no-print-directory cmake --build build-fuzz -j$(JOBS) --target fuzz
 	@sh fuzz/run.sh build-fuzz $(FUZZ_SECONDS) $(JOBS) $(FUZZ)
 
-bench: all
+bench:
+	@$(MAKE) --no-print-directory all CMAKE_ARGS=-DSGFS_TESTS=ON
 	@for b in $(BUILD)/bench/*; do if [ -f $$b ] && [ -x $$b ]; then $$b || exit 1; fi; done
 
 # What the experiments need in Python. MNIST is found as the tests find it (SGFS_DATA).

@@ -172,8 +172,9 @@ static void remember_file(cli_args *args, const char *path) {
 static sgfs_status load_resumed(cli_args *args, const char *path, sgfs_err *err) {
     if (access(path, F_OK) != 0)
         return cli_fail(err, SGFS_EUSAGE, "%.300s: there is no such run to go on with.", path);
-    if (sgfs_config_load(args->cfg, path, err) != SGFS_OK) return err->code;
-    if (sgfs_config_get(args->cfg, "data.path") == NULL)
+    sgfs_status status = sgfs_config_load(args->cfg, path, err);
+    if (status != SGFS_OK && status != SGFS_EUSAGE && status != SGFS_EDATA) return status;
+    if (status != SGFS_OK || sgfs_config_get(args->cfg, "data.path") == NULL) /* JSON, or no run */
         return cli_fail(err, SGFS_ERUNFILE, "%.300s: not a run file of sgfs.", path);
     return sgfs_config_set(args->cfg, "run.max_time", "auto", err);
 }

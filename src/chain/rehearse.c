@@ -69,14 +69,18 @@ sgfs_status sgfsi_run_rehearse(sgfs_run *run, sgfs_err *err) {
     const sgfsi_plan *p = &run->plan;
     const sgfs_sampler_kind *kind = p->kinds.sampler;
     int64_t stretch = 1;
+    double pace = 0; /* seconds of an iteration of all chains, by the latest stretch, the longest */
     sgfs_status status = SGFS_OK;
     while (status == SGFS_OK && !sgfs_run_done(run) && run->seconds < enough &&
            !sgfsi_run_to_stop(run)) {
         double before = run->seconds;
+        int64_t from = run->chain[0].t;
         status = sgfs_run_step(run, stretch, err);
+        if (run->chain[0].t > from)
+            pace = (run->seconds - before) / (double)(run->chain[0].t - from);
         if (status == SGFS_OK)
             status = sgfsi_clock_stretch(run->model->ctx.comm, &stretch, run->seconds - before,
-                                         enough - run->seconds, err);
+                                         (double)(p->warmup + p->draws), err);
     }
     if (status != SGFS_OK) return status;
     if (sgfsi_run_to_stop(run)) return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early.");
@@ -104,8 +108,8 @@ sgfs_status sgfsi_run_rehearse(sgfs_run *run, sgfs_err *err) {
                          .done = (int64_t)done,
                          .total = (int64_t)(done + left),
                          .seconds = run->seconds,
-                         .eta = done > 0 ? run->seconds * left / done : -1,
-                         .iterations_per_s = run->seconds > 0 ? done / run->seconds : 0,
+                         .eta = done > 0 ? pace * left / (double)p->chains : -1,
+                         .iterations_per_s = pace > 0 ? (double)p->chains / pace : 0,
                          .error = NAN,
                          .bytes_needed =
                              fmax(fmax(sgfsi_memory_peak(), paged), start + summary * draws),

@@ -493,6 +493,11 @@ static void write_next(const judge *j, char *out, size_t room) {
     out[0] = '\0';
     if (what == AUDIT) snprintf(out, room, "sgfs audit RUN");
     if (what == NOTHING || what == AUDIT) return;
+    bool begun = strcmp(j->s->state, "stopped early") == 0 || strcmp(j->s->state, "unfinished") == 0;
+    if (begun) { /* what it has not done yet is the first thing it lacks */
+        snprintf(out, room, "sgfs sample --resume RUN");
+        return;
+    }
     if (what == LONGER) snprintf(more, sizeof more, "--draws %lld", (long long)draws);
     else if (what == WARM_UP)
         snprintf(more, sizeof more, "--warmup %lld",

@@ -205,6 +205,10 @@ static void tell(sgfs_model *m) {
     if (!sgfsi_prior_is_fitted(m)) {
         judge(m);
         compare_columns(m);
+        if (sgfsi_prior_is_auto(m->cfg))
+            sgfsi_say(sgfsi_config_log(m->cfg), SGFS_NOTE,
+                      "Prior: N(0, 1) for every parameter (--prior-precision and --prior-file have "
+                      "other precisions).");
         return;
     }
     const sgfs_data *d = m->data;

@@ -104,3 +104,20 @@ def test_chains_that_begin_at_one_mode_say_nothing_of_others(site):
         done = site("sample", "mlp", "--data", "good.csv", "--sampler", sampler, *short, "--out", "net.run", "--overwrite")
         assert done.returncode == 0, done.stderr
         assert ("All chains begin around one mode" in done.stdout) == said, done.stdout
+
+
+def test_an_interrupted_run_is_gone_on_with(site):
+    """What it has not done yet comes before anything that could be done about it."""
+    done = sample(site, "--sampler", "sgld", "--draws", "1e9", "--max-time", "1")
+    assert done.returncode == 75, done.stderr
+    told = json.loads(site.ok("summary", "a.run", "--json").stdout)
+    assert told["trust"] or told["next"] == "sgfs sample --resume RUN", told["next"]
+    assert told["trust"] or "sgfs sample --resume a.run" in site.ok("summary", "a.run").stdout
+    done = sample(site, *STUCK[:4], "--warmup", "50", "--draws", "1e9", "--max-time", "1")
+    told = json.loads(site.ok("summary", "a.run", "--json").stdout)
+    assert done.returncode == 75 and not told["trust"] and told["next"] == "sgfs sample --resume RUN", (done.stderr, told)
+
+
+def test_what_is_no_run_cannot_be_gone_on_with(site):
+    done = site("sample", "--resume", "good.csv")
+    assert done.returncode == 6 and "good.csv: not a run file of sgfs" in done.stderr, done.stderr
