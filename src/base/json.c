@@ -133,8 +133,12 @@ void sgfsi_warn(sgfsi_json *list, const sgfsi_log *log, const char *format, ...)
 
 char *sgfsi_json_dump(const sgfsi_json *v, bool indented) {
     if (!sgfsi_json_whole(v)) return NULL;
-    return json_dumps(plain(v),
-                      (indented ? JSON_INDENT(2) : JSON_COMPACT) | JSON_REAL_PRECISION(17));
+    errno = 0;
+    char *text =
+        json_dumps(plain(v), (indented ? JSON_INDENT(2) : JSON_COMPACT) | JSON_REAL_PRECISION(17));
+    if (text == NULL || errno != ENOMEM) return text;
+    free(text); /* jansson leaves out a key for which there was no memory, and says nothing */
+    return NULL;
 }
 
 char *sgfsi_json_finish(sgfsi_json *v) {
