@@ -128,7 +128,10 @@ static int follow(int argc, char **argv) {
  * another one, the program begins once more. A user who has set it knows better. */
 static void suit_processor(char **argv) {
     const char *name, *value;
+    char self[4096] = "";
     if (!sgfs_list("environment", 0, &name, &value) || getenv(name) != NULL) return;
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length <= 0 || strstr(self, "/ld-") != NULL) return; /* started through the loader */
     for (int64_t i = 0; sgfs_list("environment", i, &name, &value); i++)
         if (setenv(name, value, 1) != 0) return;
     (void)execv("/proc/self/exe", argv);

@@ -322,6 +322,7 @@ typedef struct sgfs_sampler_kind {
     /* With full_data: reads all rows while opening and then only a few of them, however many there
      * are; sampler->full is used by nobody. */
     bool few_rows;
+    int64_t together; /* iterations whose work the first of them does; 0: each does its own */
     /* Draws from a Gaussian by its curvature: rows are read while opening only, and the spread of
      * the draws needs no check against it. */
     bool from_curvature;

@@ -75,6 +75,7 @@ sgfs_status sgfsi_run_rehearse(sgfs_run *run, sgfs_err *err) {
            !sgfsi_run_to_stop(run)) {
         double before = run->seconds;
         int64_t from = run->chain[0].t;
+        if (kind->together > 0) stretch = kind->together - from % kind->together;
         status = sgfs_run_step(run, stretch, err);
         if (run->chain[0].t > from)
             pace = (run->seconds - before) / (double)(run->chain[0].t - from);

@@ -266,7 +266,8 @@ static void report(const sgfs_run *run) {
     int64_t sampled = p.done - run->plan.warmup * run->plan.chains;
     p.fraction = (double)p.done / (double)p.total;
     if (p.seconds > 0) p.iterations_per_s = (double)(p.done - run->before) / p.seconds;
-    if (p.seconds > 0.5) p.eta = (double)(p.total - p.done) / p.iterations_per_s;
+    bool known = p.done - run->before >= run->plan.kinds.sampler->together * run->plan.chains;
+    if (known && p.seconds > 0.5) p.eta = (double)(p.total - p.done) / p.iterations_per_s;
     if (sampled > 0) p.ess_per_s = ess / (double)sampled * p.iterations_per_s;
     char detail[200];
     int used = snprintf(detail, sizeof detail, "%lld/%lld iterations, %.3g/s", (long long)p.done,

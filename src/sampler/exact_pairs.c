@@ -240,6 +240,7 @@ const sgfs_sampler_kind sgfs_sampler_exact_pairs = {
     .settings_size = sizeof(settings),
     .exact = true,
     .anchored = true,
+    .together = PROPOSALS,
     .full_data = true,
     .stats = stats,
     .plan = plan_pairs,

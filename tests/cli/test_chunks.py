@@ -131,12 +131,13 @@ def wait_for(condition, process, seconds=30):
 
 
 def shrink_while_sampling(sgfs, data):
-    """Cut the file after some draws have been written; returns exit code and messages."""
+    """Cut the file after some draws, and a state behind which none is given up, have been written; returns exit code and
+    messages."""
     run = sgfs.folder / "cut.run"
     process = sgfs.start("sample", "logistic", "--data", data, "--draws", 100000000, "--thin", 10, "--chains", 2,
-                         "--warmup", 200, "--out", "cut.run", "--overwrite")
+                         "--warmup", 200, "--checkpoint", 0.1, "--out", "cut.run", "--overwrite")
     with process:
-        wait_for(lambda: run.exists() and run.stat().st_size > 200000, process)
+        wait_for(lambda: run.exists() and run.stat().st_size > 2000000, process)
         os.truncate(sgfs.folder / data, 8192)
         _, err = process.communicate(timeout=60)
     return process.returncode, err

@@ -48,6 +48,18 @@ def test_copies_multiples_and_sums(sgfs):
     assert '"total" follows from' in warned(sgfs, "d.csv", "--standardize")
 
 
+def test_a_column_that_nearly_follows_hides_no_other(sgfs):
+    """Miles in three decimals are kilometres but for rounding: they are not named, and what does follow is."""
+    c = columns()
+    c["copy"] = c["a"]
+    c["total"] = c["a"] + c["b"]
+    c["km"] = np.round(1000 * np.random.default_rng(5).random(ROWS), 3)
+    c["miles"] = np.round(c["km"] / 1.609344, 3)
+    save(sgfs, "d.csv", c)
+    said = warned(sgfs, "d.csv")
+    assert '"copy" is "a" over again' in said and '"total" follows from "a" and "b"' in said and "miles" not in said, said
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_arrays_of_floats(sgfs, dtype):
     c = columns()
