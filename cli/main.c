@@ -133,7 +133,10 @@ static void suit_processor(char **argv) {
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length <= 0 || strstr(self, "/ld-") != NULL) return; /* started through the loader */
     for (int64_t i = 0; sgfs_list("environment", i, &name, &value); i++)
-        if (setenv(name, value, 1) != 0) return;
+        if (setenv(name, value, 1) != 0) {
+            fprintf(stderr, "sgfs: out of memory\n");
+            exit(1);
+        }
     (void)execv("/proc/self/exe", argv);
 }
 

@@ -7,9 +7,9 @@
  */
 #include "base/json.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,13 +131,33 @@ void sgfsi_warn(sgfsi_json *list, const sgfsi_log *log, const char *format, ...)
     sgfsi_say(log, SGFS_WARNING, "%s", text);
 }
 
+/* Where jansson gets no memory it leaves out a key of what it writes, or a letter of what it reads,
+ * and says nothing. So it is given memory by a function that remembers. */
+static _Thread_local bool refused;
+
+static void *give(size_t size) {
+    void *room = malloc(size);
+    if (room == NULL) refused = true;
+    return room;
+}
+
+static void give_memory(void) {
+    json_set_alloc_funcs(give, free);
+}
+
+static void watch_memory(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, give_memory);
+    refused = false;
+}
+
 char *sgfsi_json_dump(const sgfsi_json *v, bool indented) {
     if (!sgfsi_json_whole(v)) return NULL;
-    errno = 0;
+    watch_memory();
     char *text =
         json_dumps(plain(v), (indented ? JSON_INDENT(2) : JSON_COMPACT) | JSON_REAL_PRECISION(17));
-    if (text == NULL || errno != ENOMEM) return text;
-    free(text); /* jansson leaves out a key for which there was no memory, and says nothing */
+    if (text == NULL || !refused) return text;
+    free(text);
     return NULL;
 }
 
@@ -149,11 +169,13 @@ char *sgfsi_json_finish(sgfsi_json *v) {
 
 sgfsi_json *sgfsi_json_parse(const char *text, size_t length, const char *what, sgfs_err *err) {
     json_error_t where;
-    errno = 0;
+    watch_memory();
     json_t *v = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
-    bool memory = errno == ENOMEM; /* jansson itself calls it an invalid token in most places */
-    if (v == NULL && memory) sgfsi_fail_memory(err, what);
-    if (v == NULL && !memory)
+    if (refused) { /* which jansson calls an invalid token in most places */
+        json_decref(v);
+        return sgfsi_fail_memory(err, what), NULL;
+    }
+    if (v == NULL)
         sgfsi_fail(err, SGFS_EDATA, "%s:%d:%d: not valid JSON: %s.", what, where.line, where.column,
                    where.text);
     return wrapped(v);

@@ -89,6 +89,7 @@ typedef struct field {
     const sgfs_option *unread[CANDIDATES]; /* the first that is not read; NULL: all are */
     sgfs_err err[CANDIDATES];              /* why not */
     const char *no_anchor;                 /* NULL: the model has one */
+    bool memory;                           /* there was none to try a candidate with */
     bool heavy;                            /* tails that independent proposals would not reach */
     double cost[CANDIDATES]; /* multiplications for an effective draw; INFINITY: not known */
 } field;
@@ -117,6 +118,8 @@ static void try_candidate(field *f, int i) {
                      : sgfsi_unread_fail(&plan, f->model, f->unread[i], &f->err[i]);
     }
     f->usable[i] = status == SGFS_OK;
+    if (status == SGFS_ENOMEM && plan.kinds.sampler->settings != NULL && plan.settings == NULL)
+        f->memory = true;
     sgfsi_plan_free(&plan);
 }
 
@@ -402,6 +405,7 @@ sgfs_status sgfsi_choose(sgfsi_plan *plan, const sgfs_model *model, sgfsi_choice
     if (err == NULL) err = &own;
     if (!choice->automatic) return sgfsi_choose_kinds(cfg, NULL, &plan->kinds, err);
     field f = look_around(plan, model, exact);
+    if (f.memory) return sgfsi_fail_memory(err, "the plan");
     int chosen, usable = 0;
     for (int i = 0; i < CANDIDATES; i++) usable += f.usable[i];
     if (usable == 0) return refuse(&f, err);

@@ -133,8 +133,9 @@ sgfs_status sgfs_run_attach(sgfs_run *run, const char *path, sgfs_err *err) {
         sgfsi_json_free(header);
         run->filed = run->out.file != NULL;
         run->path = run->filed ? strdup(path) : NULL;
+        if (run->filed && run->path == NULL) sgfsi_fail_memory(err, "the run's name");
     }
-    bool failed = run->model->ctx.comm->rank == 0 && !run->filed;
+    bool failed = run->model->ctx.comm->rank == 0 && run->path == NULL;
     return sgfsi_comm_agree(run->model->ctx.comm, failed ? sgfsi_why(err) : SGFS_OK, err);
 }
 

@@ -302,7 +302,10 @@ static sgfs_status settle_found(csv *c, const sgfsi_csv_part *p, int64_t line) {
 static sgfs_status settle_block(csv *c, const char *rest) {
     int64_t line = c->text.line, worded = c->plan.worded;
     int64_t *before = malloc(((size_t)worded + 1) * sizeof *before);
-    if (before == NULL) return sgfsi_fail_memory(&c->err, "the words of a column");
+    if (before == NULL) { /* no row is to be handed over whose words have no numbers yet */
+        c->parts = 0;
+        return sgfsi_fail_memory(&c->err, "the words of a column");
+    }
     for (int64_t w = 0; w < worded; w++) before[w] = c->plan.words[w].known.count;
     sgfs_status status = SGFS_OK;
     c->block_rows = 0;
