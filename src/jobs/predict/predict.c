@@ -137,6 +137,8 @@ sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const char *data, const cha
                              ? sgfsi_fail_memory(err, "predictions")
                              : open_all(p, draws, err);
     if (status == SGFS_OK) caution(p, draws);
+    if (status == SGFS_OK && p->result.state == NULL)
+        status = sgfsi_fail_memory(err, "predictions");
     return sgfsi_job_opened(&p->job, status);
 }
 
