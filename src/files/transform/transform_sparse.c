@@ -5,8 +5,8 @@
  *     Boston, 3.5, red  ->  (town=Boston, 1) (price, 3.5) (colour=red, 1)
  *
  * Columns of numbers have an entry in every row, zeros too, so that they can still be centred. The
- * target, weights and exposure become arrays beside the rows. All rows are taken over, also those
- * that are left out: lists of rows stay what they are.
+ * target, weights and exposure become arrays beside the rows. Rows that are left out keep their
+ * place, without entries: lists of rows stay what they are.
  */
 #include <math.h>
 #include <stdlib.h>
