@@ -33,7 +33,8 @@ typedef struct sgfsi_batcher {
     uint64_t seed;
     uint32_t chain;
     int64_t *state, *row;
-    int64_t *later; /* n rows of a minibatch to come */
+    int64_t *later;      /* n rows of a minibatch to come: */
+    sgfs_when later_for; /* which; iteration -1: none */
     sgfsi_pages visit;
     sgfsi_rows rows;
 } sgfsi_batcher;
