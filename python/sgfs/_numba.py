@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
+# mypy: disallow-untyped-decorators=False
 """Functions compiled by numba as the callbacks of a model: no interpreter, no lock, all threads."""
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, Callable
 
 
@@ -14,11 +16,11 @@ def is_compiled(function: Any) -> bool:
 def scores(logp: Any, grad: Any, dim: int | Callable[[int], int]) -> Any:
     """A C function with the signature of `scores` in sgfs.h, from two njit functions. It answers
     2 where an array has the wrong shape."""
-    import numba  # type: ignore[import-untyped,unused-ignore]
-    from numba import carray, types
-    from numba.extending import intrinsic  # type: ignore[import-untyped,unused-ignore]
+    numba: Any = importlib.import_module("numba")  # its types say nothing of compiled code
+    intrinsic: Any = importlib.import_module("numba.extending").intrinsic
+    carray, types = numba.carray, numba.types
 
-    @intrinsic  # type: ignore[untyped-decorator,unused-ignore]
+    @intrinsic
     def doubles_at(_context: Any, address: Any) -> Any:
         def make(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             kind = context.get_value_type(signature.return_type)
@@ -26,7 +28,7 @@ def scores(logp: Any, grad: Any, dim: int | Callable[[int], int]) -> Any:
 
         return types.CPointer(types.float64)(types.intp), make
 
-    @intrinsic  # type: ignore[untyped-decorator,unused-ignore]
+    @intrinsic
     def words_at(_context: Any, address: Any) -> Any:
         def make(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             kind = context.get_value_type(signature.return_type)
@@ -35,10 +37,12 @@ def scores(logp: Any, grad: Any, dim: int | Callable[[int], int]) -> Any:
         return types.CPointer(types.intp)(types.intp), make
 
     fixed = -1 if callable(dim) else int(dim)
-    by_columns = numba.njit(dim if callable(dim) and not is_compiled(dim) else
-                            (lambda cols: cols)) if not is_compiled(dim) else dim
+    by_columns = dim if callable(dim) else (lambda cols: cols)
+    if not is_compiled(by_columns):
+        by_columns = numba.njit(by_columns)
+    signature = types.int32(types.intp, types.intp, types.intp, types.intp, types.intp)
 
-    @numba.cfunc(types.int32(types.intp, types.intp, types.intp, types.intp, types.intp))  # type: ignore[untyped-decorator,unused-ignore]
+    @numba.cfunc(signature)
     def call(theta: Any, rows: Any, loglik: Any, score: Any, _user: Any) -> Any:
         head = carray(words_at(rows), 4)
         n, cols = head[0], head[1]
