@@ -33,11 +33,13 @@ static inline void words_at(const sgfsi_stream *s, uint32_t position, uint64_t w
 enum { TOGETHER = 32 }; /* words made at once, an even number */
 
 /* The next words for n numbers, at most TOGETHER, two of each position: the last one may be left
- * over. A loop of a fixed length is what compilers make vectors of: four times the pace. */
+ * over. A loop of a fixed length is what compilers make vectors of, at four times the pace: only
+ * a few words are made one by one. */
 static int64_t next_words(sgfsi_stream *s, int64_t n, uint64_t *word) {
+    enum { FEW = 4 };
     if (n > TOGETHER) n = TOGETHER;
     uint32_t from = s->ctr[0], positions = (uint32_t)(n + 1) / 2;
-    if (n == TOGETHER)
+    if (positions > FEW)
         for (uint32_t k = 0; k < TOGETHER / 2; k++) words_at(s, from + k, word + 2 * k);
     else
         for (uint32_t k = 0; k < positions; k++) words_at(s, from + k, word + 2 * k);

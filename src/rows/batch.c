@@ -187,7 +187,8 @@ static bool drawn(const sgfsi_batcher *b, int64_t t, uint32_t purpose) {
     return l->t == t && l->purpose == purpose && l->seed == b->seed && l->chain == b->chain;
 }
 
-const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpose, sgfs_err *err) {
+const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpose, bool beside,
+                                     sgfs_err *err) {
     bool was_cold = b->visit.cold > 0;
     if (!drawn(b, t, purpose)) draw(b, t, purpose);
     int64_t *row = b->later;
@@ -200,7 +201,8 @@ const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpo
         draw(b, t + k, purpose);
         sgfsi_pages_ahead(b->data, b->later, b->urn.n);
     }
-    const sgfs_batch *batch = sgfsi_rows_drawn(&b->rows, b->row, b->urn.n);
+    const sgfs_batch *batch = beside ? sgfsi_rows_beside_drawn(&b->rows, b->row, b->urn.n)
+                                     : sgfsi_rows_drawn(&b->rows, b->row, b->urn.n);
     if (b->visit.cold > 0) return batch;
     draw(b, t + 1, purpose);
     sgfsi_data_rows_fetch(b->data, b->later, b->urn.n);

@@ -50,7 +50,9 @@ sgfs_status sgfsi_batcher_open(sgfsi_batcher *b, const sgfs_data *data,
                                const sgfs_scheme_kind *scheme, sgfsi_rows_plan plan,
                                sgfsi_arena *arena, sgfs_err *err);
 /* The batch of iteration t; purpose keeps the filling of the Fisher matrix apart from the steps.
- * NULL where the rows cannot be read: err says why. */
-const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpose, sgfs_err *err);
+ * beside: without the rows themselves, which are b->row of the data. NULL where the rows cannot be
+ * read: err says why. */
+const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpose, bool beside,
+                                     sgfs_err *err);
 
 #endif

@@ -142,6 +142,7 @@ const sgfs_batch *sgfsi_rows_range(sgfsi_rows *r, int64_t first, int64_t n);
 const sgfs_batch *sgfsi_rows_beside(sgfsi_rows *r, int64_t first, int64_t n);
 /* rows row[0..n) of the data, drawn in proportion to their weights: each counts once; */
 const sgfs_batch *sgfsi_rows_drawn(sgfsi_rows *r, const int64_t *row, int64_t n);
+const sgfs_batch *sgfsi_rows_beside_drawn(sgfsi_rows *r, const int64_t *row, int64_t n);
 /* rows row[0..n) of the table, whatever rows the data have, with their weights. */
 const sgfs_batch *sgfsi_rows_table(sgfsi_rows *r, const int64_t *row, int64_t n);
 
