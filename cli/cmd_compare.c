@@ -2,6 +2,7 @@
  * cmd_compare.c: sgfs compare RUN --reference RUN2|MOMENTS
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli.h"
 
@@ -10,14 +11,19 @@ static const cli_flag flags[] = {
      "another run, or JSON {\"names\": [...], \"mean\": [...], \"cov\": [[...]]}"},
     {NULL, NULL, NULL}};
 
-/* A comparison is worth what the run is worth. */
+/* A comparison is worth what the run is worth, and its reference. */
 static sgfs_status warn_about_run(const sgfs_draws *draws, const sgfs_config *cfg, sgfs_err *err) {
     sgfs_job *job = sgfs_summary_open(draws, cfg, err);
-    fflush(stdout);
     sgfs_status status = sgfs_job_run(job, err);
     if (status == SGFS_OK) cli_print_warnings(sgfs_job_result(job), stderr);
     sgfs_job_free(job);
     return status;
+}
+
+static void warn_about_state(const char *what, const char *path, const char *state) {
+    if (state[0] == '\0' || strcmp(state, "complete") == 0) return;
+    fprintf(stderr, "warning: the %s %s is not complete (%s): it counts by the draws it has.\n",
+            what, path, state);
 }
 
 static sgfs_status compare(cli_args *args, sgfs_err *err) {
@@ -32,7 +38,13 @@ static sgfs_status compare(cli_args *args, sgfs_err *err) {
     sgfs_status status = sgfs_job_run(job, err);
     if (status == SGFS_OK && args->json) status = cli_print_json(job, err);
     else if (status == SGFS_OK) {
-        cli_print_compare(sgfs_job_result(job));
+        const sgfs_compare *c = sgfs_job_result(job);
+        cli_print_compare(c);
+        fflush(stdout);
+        warn_about_state("run", args->word[0], c->state);
+        warn_about_state("reference", reference, c->reference_state);
+        if (c->reference_verdict[0] != '\0')
+            fprintf(stderr, "warning: the reference %s: %s\n", reference, c->reference_verdict);
         status = warn_about_run(draws, args->cfg, err);
     }
     sgfs_job_free(job);

@@ -438,6 +438,8 @@ typedef struct sgfs_compare {
         worst[2]; /* parameter pairs whose 2-d marginals agree best and worst; -1: none */
     int64_t true_inside,
         true_total; /* generating values inside the 90 % interval; total 0: unknown */
+    const char *state, *reference_state; /* as in sgfs_summary; "": the reference is no run */
+    const char *reference_verdict; /* of such a reference, if it is not to be trusted; or "" */
 } sgfs_compare;
 /* How far the draws are from a reference: an sgfs_compare. The reference is another run file, or
  * JSON {"names": [...], "mean": [...], "cov": [[...]]}. */

@@ -49,6 +49,7 @@ void *sgfsi_arena_alloc(sgfsi_arena *arena, int64_t count, size_t size) {
         arena->refused = fmax(arena->refused, (double)count * (double)size);
         return set_first(arena, first_of(arena), true), NULL;
     }
+    sgfsi_memory_large_pages(raw, rounded);
     memset(raw, 0, rounded + ALIGNMENT);
     sgfsi_piece *piece = (sgfsi_piece *)(void *)raw;
     piece->next = first_of(arena);
@@ -99,6 +100,7 @@ bool sgfsi_resize(void *array, int64_t count, size_t size) {
     if (__builtin_mul_overflow((size_t)count, size, &bytes)) return false;
     other = realloc(old, bytes > 0 ? bytes : 1); /* of 0 bytes it would free, and return NULL */
     if (other != NULL) memcpy(array, &other, sizeof other);
+    sgfsi_memory_large_pages(other, bytes);
     return other != NULL;
 }
 

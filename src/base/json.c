@@ -14,6 +14,42 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* When memory runs out, jansson leaves out a key of what it writes or a letter of what it reads, and
+ * says nothing; a quotation mark that is lost so takes it past the end of its buffer. So it gets its
+ * memory here, where a refusal is remembered, and while it reads there is a reserve. */
+typedef struct memory {
+    bool refused;  /* by malloc, since this was set to false */
+    char *reserve; /* NULL: nothing is being read */
+    size_t size, used;
+} memory;
+static _Thread_local memory mine;
+
+static void *give(size_t size) {
+    void *room = malloc(size);
+    if (room != NULL) return room;
+    mine.refused = true;
+    size_t whole = (size + 15) / 16 * 16; /* aligned for anything */
+    if (whole < size || whole > mine.size - mine.used) return NULL;
+    room = mine.reserve + mine.used;
+    mine.used += whole;
+    return room;
+}
+
+static void take_back(void *room) {
+    uintptr_t at = (uintptr_t)room, from = (uintptr_t)mine.reserve;
+    if (mine.reserve == NULL || at < from || at >= from + mine.size) free(room);
+}
+
+static void set_memory(void) {
+    json_set_alloc_funcs(give, take_back);
+}
+
+static void watch_memory(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, set_memory);
+    mine.refused = false;
+}
+
 static json_t *plain(const sgfsi_json *v) {
     return (json_t *)(uintptr_t)v; /* jansson counts references through const too */
 }
@@ -57,11 +93,34 @@ void sgfsi_json_free(sgfsi_json *v) {
     json_decref(plain(v));
 }
 
+/* Bytes that are not UTF-8, kept readable by taking each as a Latin-1 character. */
+static json_t *latin1(const char *text) {
+    size_t n = 0;
+    for (const char *c = text; *c != '\0'; c++) n += (unsigned char)*c < 0x80 ? 1 : 2;
+    char *utf8 = malloc(n + 1), *o = utf8;
+    if (utf8 == NULL) return NULL;
+    for (const char *c = text; *c != '\0'; c++) {
+        unsigned char b = (unsigned char)*c;
+        if (b >= 0x80) *o++ = (char)(0xC0 | (b >> 6));
+        *o++ = b < 0x80 ? (char)b : (char)(0x80 | (b & 0x3F));
+    }
+    *o = '\0';
+    json_t *v = json_string(utf8);
+    free(utf8);
+    return v;
+}
+
 /* Put v into its parent, either of which may be NULL; false: for want of memory it is left out, and
  * the parent is marked. */
 static bool put(sgfsi_json *in, const char *key, json_t *v) {
-    int failed =
-        key == NULL ? json_array_append_new(plain(in), v) : json_object_set_new(plain(in), key, v);
+    watch_memory();
+    int failed = key == NULL ? json_array_append(plain(in), v) : json_object_set(plain(in), key, v);
+    if (failed != 0 && key != NULL && !mine.refused) { /* a name of a column, say */
+        json_t *name = latin1(key);
+        failed = json_object_set(plain(in), json_string_value(name), v);
+        json_decref(name);
+    }
+    json_decref(v);
     if (failed != 0 && in != NULL) plain(in)->refcount |= MARK;
     return failed == 0;
 }
@@ -82,26 +141,11 @@ sgfsi_json *sgfsi_json_array_in(sgfsi_json *in, const char *key) {
     return put(in, key, v) ? wrapped(v) : NULL;
 }
 
-/* Bytes that are not UTF-8, kept readable by taking each as a Latin-1 character. */
-static json_t *latin1(const char *text) {
-    size_t n = 0;
-    for (const char *c = text; *c != '\0'; c++) n += (unsigned char)*c < 0x80 ? 1 : 2;
-    char *utf8 = malloc(n + 1), *o = utf8;
-    if (utf8 == NULL) return NULL;
-    for (const char *c = text; *c != '\0'; c++) {
-        unsigned char b = (unsigned char)*c;
-        if (b >= 0x80) *o++ = (char)(0xC0 | (b >> 6));
-        *o++ = b < 0x80 ? (char)b : (char)(0x80 | (b & 0x3F));
-    }
-    *o = '\0';
-    json_t *v = json_string(utf8);
-    free(utf8);
-    return v;
-}
-
 void sgfsi_json_text(sgfsi_json *in, const char *key, const char *text) {
+    watch_memory();
     json_t *v = text == NULL ? json_null() : json_string(text);
-    (void)put(in, key, v != NULL || text == NULL ? v : latin1(text));
+    if (v == NULL && !mine.refused) v = latin1(text);
+    (void)put(in, key, v);
 }
 
 void sgfsi_json_num(sgfsi_json *in, const char *key, double x) {
@@ -131,32 +175,12 @@ void sgfsi_warn(sgfsi_json *list, const sgfsi_log *log, const char *format, ...)
     sgfsi_say(log, SGFS_WARNING, "%s", text);
 }
 
-/* Where jansson gets no memory it leaves out a key of what it writes, or a letter of what it reads,
- * and says nothing. So it is given memory by a function that remembers. */
-static _Thread_local bool refused;
-
-static void *give(size_t size) {
-    void *room = malloc(size);
-    if (room == NULL) refused = true;
-    return room;
-}
-
-static void give_memory(void) {
-    json_set_alloc_funcs(give, free);
-}
-
-static void watch_memory(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, give_memory);
-    refused = false;
-}
-
 char *sgfsi_json_dump(const sgfsi_json *v, bool indented) {
     if (!sgfsi_json_whole(v)) return NULL;
     watch_memory();
     char *text =
         json_dumps(plain(v), (indented ? JSON_INDENT(2) : JSON_COMPACT) | JSON_REAL_PRECISION(17));
-    if (text == NULL || !refused) return text;
+    if (text == NULL || !mine.refused) return text;
     free(text);
     return NULL;
 }
@@ -167,17 +191,41 @@ char *sgfsi_json_finish(sgfsi_json *v) {
     return text;
 }
 
+typedef struct source {
+    const char *at, *end;
+} source;
+
+/* One byte at a time, and the end once memory was refused. */
+static size_t read_byte(void *to, size_t room, void *from) {
+    source *s = from;
+    (void)room;
+    if (mine.refused || s->at == s->end) return 0;
+    *(char *)to = *s->at++;
+    return 1;
+}
+
+/* The one request that must not be refused is the buffer of the word or number that is being read,
+ * which doubles when it is full: at most twice what has been read of the text. Since the text ends
+ * with the first request that is served from the reserve, there is no second one of this sort, and
+ * other requests may be refused. What lies in the reserve is freed with it. */
 sgfsi_json *sgfsi_json_parse(const char *text, size_t length, const char *what, sgfs_err *err) {
+    source from = {text, text + length};
     json_error_t where;
     watch_memory();
-    json_t *v = json_loadb(text, length, JSON_REJECT_DUPLICATES, &where);
-    if (refused) { /* which jansson calls an invalid token in most places */
+    mine.used = 0;
+    mine.size = 2 * length + 64;
+    mine.reserve = malloc(mine.size);
+    if (mine.reserve == NULL) return mine.size = 0, sgfsi_fail_memory(err, what), NULL;
+    json_t *v = json_load_callback(read_byte, &from, JSON_REJECT_DUPLICATES, &where);
+    if (mine.refused) {
         json_decref(v);
-        return sgfsi_fail_memory(err, what), NULL;
-    }
-    if (v == NULL)
+        v = NULL;
+        sgfsi_fail_memory(err, what);
+    } else if (v == NULL)
         sgfsi_fail(err, SGFS_EDATA, "%s:%d:%d: not valid JSON: %s.", what, where.line, where.column,
                    where.text);
+    free(mine.reserve);
+    mine = (memory){0};
     return wrapped(v);
 }
 

@@ -5,9 +5,11 @@
 #include "base/memory.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -73,4 +75,13 @@ double sgfsi_memory_peak(void) {
         if (strncmp(line, "VmHWM:", 6) == 0) kilobytes = strtod(line + 6, NULL);
     if (f != NULL) fclose(f);
     return 1024 * kilobytes;
+}
+
+void sgfsi_memory_large_pages(void *at, size_t bytes) {
+    const size_t least = (size_t)8 << 20, page = 4096;
+    if (at == NULL || bytes < least) return;
+    uintptr_t from = ((uintptr_t)at + page - 1) / page * page, to = (uintptr_t)at + bytes;
+#ifdef MADV_HUGEPAGE
+    (void)madvise((void *)from, (to - from) / page * page, MADV_HUGEPAGE); /* advice only */
+#endif
 }

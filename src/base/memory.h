@@ -7,6 +7,8 @@
 #ifndef SGFSI_MEMORY_H
 #define SGFSI_MEMORY_H
 
+#include <stddef.h>
+
 double sgfsi_memory(void); /* bytes; INFINITY: not known */
 
 /* The rule for given circumstances. machine: its bytes, 0 or less: not known; root: as for
@@ -18,5 +20,9 @@ double sgfsi_memory_rule(double machine, const char *root);
 double sgfsi_memory_used(void);
 double sgfsi_memory_mapped(void);
 double sgfsi_memory_peak(void);
+
+/* Rows that lie anywhere in a large piece of memory are found faster on large pages: ask for them,
+ * where the piece is not small and the system has them. */
+void sgfsi_memory_large_pages(void *at, size_t bytes);
 
 #endif

@@ -14,7 +14,7 @@
 
 /* Which numbers come out of the same options, data and seed: it grows whenever the hashes of
  * tests/golden change, and a state of another arithmetic is not gone on from. */
-enum { SGFSI_ARITHMETIC = 1 };
+enum { SGFSI_ARITHMETIC = 2 };
 
 /* "run.", then "chain1.", "chain2.", ...: a chain's place, moments, sampler and validator. Kept
  * draws that have not been handed over are not listed (sgfsi_chain_flush hands them over). */

@@ -69,6 +69,10 @@ static sgfs_status fill(sides *s, sgfsi_arena *work, compare *out, sgfs_err *err
     shown->row = sgfsi_arena_alloc(&out->arena, D, sizeof *shown->row);
     if (error == NULL || scratch == NULL || shown->row == NULL)
         return sgfsi_fail_memory(err, "the comparison");
+    shown->state = sgfsi_arena_text(&out->arena, s->summary->state);
+    shown->reference_state = sgfsi_arena_text(&out->arena, s->ref.state);
+    shown->reference_verdict = sgfsi_arena_text(&out->arena, s->ref.verdict);
+    if (sgfsi_arena_failed(&out->arena)) return sgfsi_fail_memory(err, "the comparison");
     shown->dim = D;
     shown->ess_min = s->summary->ess_min;
     shown->E2 = shown->trR = shown->E2_noise = shown->trR_noise = NAN;
@@ -171,8 +175,8 @@ static void put_pair(sgfsi_json *in, const char *key, const sgfs_compare *c, con
 sgfsi_json *sgfsi_compare_json(const sgfs_compare *shown) {
     const compare *c = (const compare *)shown;
     sgfsi_json *out = sgfsi_json_object();
-    SGFSI_JSON(out, shown, dim, E1, E1_noise, E2, E2_noise, trR, trR_noise, true_inside,
-               true_total);
+    SGFSI_JSON(out, shown, dim, E1, E1_noise, E2, E2_noise, trR, trR_noise, true_inside, true_total,
+               state, reference_state, reference_verdict);
     put_pair(out, "best", shown, shown->best, &c->best);
     put_pair(out, "worst", shown, shown->worst, &c->worst);
     sgfsi_json *params = sgfsi_json_array_in(out, "params");

@@ -124,8 +124,11 @@ static sgfs_status take_run(const job *j, const sgfs_draws *d, sgfsi_reference *
     }
     int64_t step = m.every_iteration || d->thin < 1 ? 1 : d->thin;
     out->v = sgfsi_reference_noise(summary, m.count, step, j->arena);
+    out->state = sgfsi_arena_text(j->arena, summary->state);
+    if (!summary->trust) out->verdict = sgfsi_arena_text(j->arena, summary->verdict);
     sgfsi_summary_free(summary);
-    return SGFS_OK;
+    return out->state != NULL && out->verdict != NULL ? SGFS_OK
+                                                      : sgfsi_fail_memory(j->err, "the reference");
 }
 
 sgfs_status sgfsi_reference_read(const char *path, int64_t D, char *const *names,
@@ -137,7 +140,7 @@ sgfs_status sgfsi_reference_read(const char *path, int64_t D, char *const *names
              .names = names,
              .arena = arena,
              .err = err};
-    *out = (sgfsi_reference){.threads = out->threads, .D = D};
+    *out = (sgfsi_reference){.threads = out->threads, .D = D, .state = "", .verdict = ""};
     out->mean = SGFSI_DOUBLES(arena, D);
     out->error = SGFSI_DOUBLES(arena, D);
     if (out->mean == NULL || out->error == NULL) return sgfsi_fail_memory(err, "the reference");

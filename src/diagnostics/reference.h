@@ -14,7 +14,10 @@ typedef struct sgfsi_reference {
     double *cov;   /* D x D full, or NULL */
     double *error; /* D: Monte Carlo standard error of mean; 0 when it is taken as exact */
     double *theta; /* D: generating values, or NULL */
-    double v;      /* noise of cov as 1 / independent draws; 0 when it is taken as exact */
+    const char *state,
+        *verdict; /* of a run, as in sgfs_summary; verdict: that of one that is not to
+                                  * be trusted; "": there is none */
+    double v;     /* noise of cov as 1 / independent draws; 0 when it is taken as exact */
 } sgfsi_reference;
 
 /* From a run file or JSON, told apart by content. `names`: D names that must be matched one to one.

@@ -77,7 +77,8 @@ static sgfs_status match_features(finder *f, sgfsi_run_columns *found, sgfs_err 
         }
     }
     const char *more = missing.count > SHOWN ? ", ..." : "", *s = missing.count == 1 ? "" : "s";
-    if (missing.count == 0) return SGFS_OK;
+    found->lacks = missing.count > 0 && f->file->named;
+    if (missing.count == 0 || (found->lacks && found->holes)) return SGFS_OK;
     if (f->file->named) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: lacks %lld column%s that the run was made with: %s%s.",
@@ -219,13 +220,15 @@ sgfs_status sgfsi_run_columns_choose(sgfsi_run_columns *c, const sgfsi_columns *
         if (c->target_name == NULL) return sgfsi_fail_memory(err, "the columns");
     }
     memset(role, SGFSI_ROLE_NONE, (size_t)file->cols); /* an exposure is a number as a feature is */
-    for (int64_t j = 0; j < c->wanted.features; j++) role[c->feature[j]] = SGFSI_ROLE_FEATURE;
+    for (int64_t j = 0; j < c->wanted.features; j++)
+        if (c->feature[j] >= 0) role[c->feature[j]] = SGFSI_ROLE_FEATURE;
     if (c->exposure >= 0) role[c->exposure] = SGFSI_ROLE_FEATURE;
     if (c->target >= 0) role[c->target] = SGFSI_ROLE_TARGET;
     int64_t *rank = malloc((size_t)(file->cols + 1) * sizeof *rank), features = c->wanted.features;
     if (rank == NULL) return sgfsi_fail_memory(err, "the columns");
     for (int64_t i = 0, n = 0; i < file->cols; i++) rank[i] = role[i] != SGFSI_ROLE_NONE ? n++ : -1;
-    for (int64_t j = 0; j < features; j++) c->place[j] = rank[c->feature[j]];
+    for (int64_t j = 0; j < features; j++)
+        c->place[j] = c->feature[j] >= 0 ? rank[c->feature[j]] : -1;
     c->place[features] = c->target >= 0 ? rank[c->target] : -1;
     c->place[features + 1] = c->exposure >= 0 ? rank[c->exposure] : -1;
     free(rank);
@@ -263,12 +266,14 @@ sgfs_status sgfsi_run_columns_head(const sgfsi_run_columns *c, sgfsi_table *head
     bool made = head->names != NULL && head->role != NULL && head->dictionary != NULL;
     for (int64_t j = 0; made && j < features; j++) {
         const sgfsi_dictionary *d = c->recipe != NULL ? sgfsi_recipe_words(c->recipe, j) : NULL;
-        head->role[j] = SGFSI_ROLE_FEATURE;
+        int64_t k = head->cols;
+        if (c->feature[j] < 0) continue; /* a hole */
+        head->role[k] = SGFSI_ROLE_FEATURE;
         head->names[head->cols++] = strdup(c->wanted.feature[j]);
-        made = head->names[j] != NULL;
+        made = head->names[k] != NULL;
         if (d == NULL || !made) continue;
-        head->dictionary[j] = (sgfsi_dictionary){d->count, sgfsi_names_copy(d->word, d->count)};
-        made = head->dictionary[j].word != NULL;
+        head->dictionary[k] = (sgfsi_dictionary){d->count, sgfsi_names_copy(d->word, d->count)};
+        made = head->dictionary[k].word != NULL;
     }
     if (made && c->target >= 0) {
         if (c->wanted.levels > 0) head->text_col = head->cols;

@@ -36,6 +36,8 @@ typedef struct sgfsi_run_columns {
     char *first_path;     /* the file that was looked at first; NULL: none yet */
     char *target_name;    /* there; NULL: it has none */
     bool chosen;          /* its columns are chosen */
+    bool holes;           /* features that files lack are left out, and no error */
+    bool lacks;           /* the file that was looked at last lacks some */
     /* Of the file that was looked at last: column of the file, from 0; -1: not there. */
     int64_t *feature; /* wanted.features */
     int64_t target, exposure;

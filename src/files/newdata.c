@@ -57,6 +57,89 @@ struct sgfsi_newdata {
     double *raw;          /* room x inputs */
 };
 
+/* ---- words that the run does not know -------------------------------------------------------- */
+
+typedef struct new_words {
+    int64_t columns;       /* that hold some */
+    char text[400];        /* which, and the first word of each */
+    int64_t row;           /* the first column's first */
+    const char *reference; /* there: the word that has no column */
+    const char *empty;     /* a column that is empty in that row, and never was; NULL: none */
+} new_words;
+
+/* In n rows of the group's features, those of them that its files have. */
+static void find_words(const group *g, int64_t n, const double *cells, int64_t stride,
+                       new_words *out) {
+    enum { NAMED = 4 };
+    const sgfsi_run_columns *c = &g->columns;
+    *out = (new_words){.reference = ""};
+    for (int64_t j = 0, k = -1; j < c->wanted.features; j++) {
+        const sgfsi_dictionary *words = sgfsi_recipe_words(c->recipe, j), *all;
+        int64_t seen = -1, last = -1; /* the first row with a new word; the number of the last */
+        k += c->feature[j] >= 0;
+        if (c->feature[j] < 0 || words == NULL) continue;
+        all = &g->flow.head.dictionary[k];
+        for (int64_t i = 0; i < n; i++) {
+            double word = cells[i * stride + k];
+            if (!(word >= (double)words->count)) continue;
+            if (strcmp(all->word[(int64_t)word], "NA") == 0) {
+                *out = (new_words){.columns = 1, .row = i, .empty = c->wanted.feature[j]};
+                return;
+            }
+            if (seen < 0) seen = i;
+            last = (int64_t)word > last ? (int64_t)word : last;
+        }
+        if (seen < 0 || out->columns++ >= NAMED) continue;
+        int64_t others = last - words->count;
+        if (out->columns == 1) {
+            out->row = seen;
+            out->reference = words->count > 0 ? words->word[0] : "";
+        }
+        sgfsi_append(out->text, sizeof out->text, "%scolumn \"%.40s\" holds \"%.40s\"",
+                     out->columns > 1 ? ", " : "", c->wanted.feature[j],
+                     all->word[(int64_t)cells[seen * stride + k]]);
+        if (others > 0)
+            sgfsi_append(out->text, sizeof out->text, " and %lld more new word%s",
+                         (long long)others, others == 1 ? "" : "s");
+    }
+    if (out->columns > NAMED)
+        sgfsi_append(out->text, sizeof out->text, ", and %lld more columns",
+                     (long long)(out->columns - NAMED));
+}
+
+/* The group's first file lacks columns, as err says; what the run does not know in the first rows of
+ * the others is said with it, so that both can be mended at once. */
+static void tell_words(const sgfsi_newdata *d, const group *g, sgfsi_read_options options,
+                       sgfs_err *err) {
+    enum { ROWS = 4096 };
+    group others = {.first = g->first, .count = 1, .columns.wanted = d->wanted};
+    const char *const *path = (const char *const *)d->files.path + g->first;
+    new_words found = {0};
+    int64_t n = 0;
+    options.run = &others.columns;
+    options.log = NULL;
+    others.columns.holes = true;
+    sgfs_status status = sgfsi_flow_open(&others.flow, 1, path, &options, NULL);
+    int64_t cols = others.flow.head.cols;
+    double *cells = malloc((size_t)(ROWS * cols + 1) * sizeof *cells);
+    int64_t *line = malloc(ROWS * sizeof *line);
+    if (status == SGFS_OK && cells != NULL && line != NULL)
+        status = sgfsi_flow_next(&others.flow, ROWS, cells, line, &n, NULL);
+    if (status == SGFS_OK && others.columns.lacks && others.columns.recipe != NULL)
+        find_words(&others, n, cells, cols, &found);
+    if (found.columns > 0 && found.empty == NULL) {
+        const sgfs_err was = *err;
+        (void)sgfsi_fail(err, was.code,
+                         "%.*s; and %s, which the run has not seen (--new-words zero takes such "
+                         "words).",
+                         (int)strlen(was.text) - 1, was.text, found.text);
+    }
+    free(cells);
+    free(line);
+    sgfsi_flow_close(&others.flow);
+    sgfsi_run_columns_free(&others.columns);
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* Neighbouring files that have had the same elements of the run's recipe. */
@@ -99,6 +182,8 @@ static sgfs_status open_group(sgfsi_newdata *d, group *g, sgfsi_read_options opt
     if (g > d->group) /* what the first file has the others have */
         status = sgfsi_run_columns_follow(&g->columns, &d->group->columns, err);
     if (status == SGFS_OK) status = sgfsi_flow_open(&g->flow, g->count, path, &options, err);
+    if (status == SGFS_EDATA && g->columns.lacks && !d->wanted.zero_words)
+        tell_words(d, g, options, err);
     if (status != SGFS_OK) return status;
     const sgfsi_table *head = &g->flow.head;
     int64_t inputs = g->columns.wanted.features;
@@ -156,7 +241,8 @@ sgfs_status sgfsi_newdata_same_files(const sgfsi_newdata *d, const sgfsi_json *s
         sgfsi_table table = {0};
         const sgfs_reader_kind *kind = sgfsi_table_reader(f->path[i], err);
         if (kind == &sgfs_reader_packed) (void)kind->map(f->path[i], &plain, &table, NULL);
-        status = sgfsi_fingerprint_take(&print[i], f->path[i], &table, err);
+        sgfsi_fingerprint_begin(&print[i], f->path[i], &table);
+        status = sgfsi_fingerprint_take(&print[i], f->path[i], err);
         sgfsi_table_free(&table);
     }
     if (status == SGFS_OK &&
@@ -232,50 +318,23 @@ static int64_t choose_rows(sgfsi_newdata *d, int64_t n) {
 /* Words that the run does not know, in `n` rows behind those of the block: all columns that have
  * some, in one sentence. */
 static sgfs_status check_words(const sgfsi_newdata *d, int64_t first, int64_t n, sgfs_err *err) {
-    enum { NAMED = 4 };
-    const int64_t features = d->now->columns.wanted.features;
-    int64_t columns = 0;
-    char text[512] = "", where[SGFSI_WHERE] = "";
-    const char *reference = "";
-    for (int64_t j = 0; j < features; j++) {
-        const sgfsi_dictionary *words = sgfsi_recipe_words(d->now->columns.recipe, j);
-        int64_t seen = -1, last = -1; /* the first row with a new word; the number of the last */
-        for (int64_t i = 0; words != NULL && i < n; i++) {
-            double word = d->raw[i * features + j];
-            if (word < (double)words->count) continue;
-            char here[SGFSI_WHERE];
-            if (strcmp(d->now->flow.head.dictionary[j].word[(int64_t)word], "NA") == 0)
-                return sgfsi_fail(
-                    err, SGFS_EDATA,
-                    "%s: column \"%.60s\" is empty, which it was in no row that the run was made "
-                    "with: fill it in, or say --na drop, which leaves the predictions of such rows "
-                    "empty, or --new-words zero, which counts it as any new word.",
-                    sgfsi_newdata_where(d, first + i, here), d->now->columns.wanted.feature[j]);
-            if (seen < 0) seen = i;
-            last = (int64_t)word > last ? (int64_t)word : last;
-        }
-        if (seen < 0 || columns++ >= NAMED) continue;
-        const sgfsi_dictionary *all = &d->now->flow.head.dictionary[j];
-        int64_t others = last - words->count;
-        if (columns == 1) {
-            sgfsi_newdata_where(d, first + seen, where);
-            reference = words->count > 0 ? words->word[0] : "";
-        }
-        sgfsi_append(text, sizeof text, "%scolumn \"%.40s\" holds \"%.40s\"",
-                     columns > 1 ? ", " : "", d->now->columns.wanted.feature[j],
-                     all->word[(int64_t)d->raw[seen * features + j]]);
-        if (others > 0)
-            sgfsi_append(text, sizeof text, " and %lld more new word%s", (long long)others,
-                         others == 1 ? "" : "s");
-    }
-    if (columns == 0) return SGFS_OK;
-    if (columns > NAMED)
-        sgfsi_append(text, sizeof text, ", and %lld more columns", (long long)(columns - NAMED));
+    char where[SGFSI_WHERE];
+    new_words found;
+    find_words(d->now, n, d->raw, d->now->columns.wanted.features, &found);
+    if (found.columns == 0) return SGFS_OK;
+    sgfsi_newdata_where(d, first + found.row, where);
+    if (found.empty != NULL)
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: column \"%.60s\" is empty, which it was in no row that the run was "
+                          "made with: fill it in, or say --na drop, which leaves the predictions "
+                          "of such rows empty, or --new-words zero, which counts it as any new "
+                          "word.",
+                          where, found.empty);
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s: %s, which the run has not seen. Leave such rows out, or say --new-words "
                       "zero: then a new word counts as the first one that the run saw in that "
                       "column (\"%.40s\"), or without an intercept as none of them.",
-                      where, text, reference);
+                      where, found.text, found.reference);
 }
 
 /* The chosen rows behind those that the block has. */

@@ -2,8 +2,8 @@
  * precisions.c: one precision for each parameter, from --prior-precision or --prior-file.
  *
  *     auto                            1; in a prior made for the columns (prior.h) 1/2.5^2 for
- *                                     beta, and less where there is no place at the columns' means;
- *                                     by layer for networks
+ *                                     beta, and less where there is no intercept; by layer for
+ *                                     networks
  *     0.5                             all of them
  *     log_sigma=0.01,age=4            by block or parameter; in a regression the rest keeps the
  *                                     prior made for the columns, elsewhere it has 1
@@ -223,22 +223,16 @@ static bool recall(const sgfs_model *m, double *precision) {
     return true;
 }
 
-/* The prior made for the columns: 1/2.5^2, with two exceptions. Sparse columns are not centred:
- * their intercept lies as far out as the columns' means times their coefficients may carry it.
- * Without an intercept the coefficients have to reach the predictor's middle, and a column that
- * never changes is what stands for the intercept. */
+/* The prior made for the columns: 1/2.5^2, with one exception. Without an intercept the
+ * coefficients have to reach the predictor's middle, and a column that never changes is what stands
+ * for the intercept. */
 static void fit(const sgfs_model *m, double *precision) {
     const sgfs_data *d = m->data;
     int64_t p = m->block[0].cols, beta = m->block[0].rows * p;
-    double means = 0; /* squares, in the columns' units of the chain */
-    for (int64_t j = 0; d->intercept && d->scale != NULL && j < d->features; j++) {
-        double mean = (d->feature[j].mean - d->shift[j]) * d->scale[j];
-        means += mean * mean;
-    }
     for (int64_t i = 0; i < m->D; i++) {
         const sgfsi_column *c =
             i % p < p - d->features ? NULL : &d->feature[i % p - p + d->features];
-        double reach = c == NULL ? sqrt(1 + means) : d->intercept ? 1 : fmax(1, m->reach);
+        double reach = d->intercept ? 1 : fmax(1, m->reach);
         if (!d->intercept && c != NULL && c->sd == 0 && c->mean != 0) reach /= fabs(c->mean);
         precision[i] = i < beta ? precision_of_columns / (reach * reach) : precision_of_noise;
     }

@@ -37,6 +37,10 @@ bool sgfsi_prior_is_flat(const sgfs_config *cfg) {
 
 static const double layers_df = 2; /* of the scales of layers */
 
+static int64_t beta_size(const sgfs_model *m) {
+    return m->block[0].rows * m->block[0].cols;
+}
+
 /* ---- made for the columns -------------------------------------------------------------------- */
 
 bool sgfsi_prior_is_auto(const sgfs_config *cfg) {
@@ -131,6 +135,28 @@ static bool are_same(int64_t n, const double *x) {
     return j >= n;
 }
 
+/* Where the intercept's prior is meant, if that is not where the chain's columns are 0. */
+static sgfs_status find_means(sgfs_model *m, sgfs_err *err) {
+    const sgfs_data *d = m->data;
+    const sgfsi_json *list =
+        m->restored != NULL ? sgfsi_json_get(m->restored, "prior_means") : NULL;
+    bool again = list != NULL && sgfsi_json_length(list) == d->p, moved = false;
+    if (!d->intercept || !m->kind->regression || !sgfsi_prior_is_fitted(m)) return SGFS_OK;
+    if (m->restored != NULL ? !again : d->scale == NULL) return SGFS_OK;
+    double *means = SGFSI_DOUBLES(&m->arena, d->p);
+    if (means == NULL) return sgfsi_fail_memory(err, "the prior");
+    for (int64_t j = 1; j < d->p; j++) {
+        if (again) (void)sgfsi_json_as_num(sgfsi_json_at(list, j), &means[j]);
+        else if (!d->feature[j - 1].full)
+            means[j] = (d->feature[j - 1].mean - d->shift[j - 1]) * d->scale[j - 1];
+        moved = moved || means[j] != 0;
+    }
+    if (!moved) return SGFS_OK;
+    m->prior->means = means;
+    sgfsi_json_nums(m->saved, "prior_means", d->p, means);
+    return SGFS_OK;
+}
+
 /* What the run file shall say: one number as the option, others as a list. */
 static sgfs_status remember(sgfs_model *m, sgfs_err *err) {
     const double *precision = m->prior->precision;
@@ -159,7 +185,7 @@ static void judge(sgfs_model *m) {
     const sgfsi_prior *p = m->prior;
     double most = 0;
     int64_t worst = -1;
-    int64_t count = m->likely != NULL ? m->block[0].rows * m->block[0].cols : 0;
+    int64_t count = m->likely != NULL ? beta_size(m) : 0;
     for (int64_t j = 0; j < count; j++) {
         double fall = -p->kind->density(1, &p->precision[j], p->df, &m->likely[j]);
         if (!(fall > most)) continue;
@@ -226,10 +252,7 @@ static void tell(sgfs_model *m) {
         "Prior: %snormal with sd %s%s/sd(x) for columns of numbers, %s%s for columns of 0 and "
         "1%s%s (--prior-precision 1: N(0, 1) for every coefficient).",
         sgfsi_prior_is_auto(m->cfg) ? "" : "besides what --prior-precision names, ", size, unit,
-        size, unit,
-        !d->intercept             ? ""
-        : sgfsi_data_is_sparse(d) ? ", wider for the intercept, where all columns are 0"
-                                  : " and the intercept at the columns' means",
+        size, unit, d->intercept ? " and the intercept at the columns' means" : "",
         !linear        ? ""
         : d->intercept ? ", around mean(y); 3 for log_sigma, around log sd(y)"
                        : "; 3 for log_sigma, around log sd(y)");
@@ -258,10 +281,15 @@ sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {
     bool is_flat = strcmp(p->kind->name, "flat") == 0;
     sgfs_status status = m->restored == NULL ? check_options(m->cfg, p->kind, err) : SGFS_OK;
     if (status == SGFS_OK && !is_flat) status = sgfsi_precisions_read(m, p->precision, err);
+    if (status == SGFS_OK) status = find_means(m, err);
     if (status == SGFS_OK) status = remember(m, err);
     if (status != SGFS_OK) return status;
     for (int64_t j = 0; j < m->D; j++) {
         m->precision[j] = p->kind->information(p->precision[j], p->df);
+    }
+    for (int64_t j = 0; p->means != NULL && j < beta_size(m); j++) {
+        double mean = p->means[j % m->data->p];
+        m->precision[j] += p->precision[j - j % m->data->p] * mean * mean;
     }
     if (m->restored == NULL) tell(m);
     return SGFS_OK;
@@ -286,6 +314,21 @@ static void share_scales(const sgfsi_prior *p, int64_t D, const double *theta, d
     }
 }
 
+/* The same for an intercept whose prior is meant at the columns' means: P_0 theta_0^2 becomes
+ * P_0 (theta_0 + m'beta)^2. */
+static void move_to_means(const sgfs_model *m, const double *theta, double *lp, double *G) {
+    int64_t p = m->data->p;
+    for (int64_t first = 0; first < beta_size(m); first += p) {
+        double P = m->prior->precision[first];
+        double away = sgfsi_dot(m->ctx.near, p, m->prior->means, theta + first);
+        double there = theta[first] + away;
+        if (lp != NULL) *lp -= 0.5 * P * away * (theta[first] + there);
+        if (G == NULL) continue;
+        G[first] -= P * away;
+        sgfsi_axpy(m->ctx.near, p, -P * there, m->prior->means, G + first);
+    }
+}
+
 sgfs_status sgfsi_prior_add(const sgfs_model *m, const double *theta, double *lp, double *G,
                             sgfs_err *err) {
     const sgfsi_prior *p = m->prior;
@@ -298,6 +341,7 @@ sgfs_status sgfsi_prior_add(const sgfs_model *m, const double *theta, double *lp
     if (lp != NULL) *lp += p->kind->density(m->D, p->precision, p->df, theta);
     if (G != NULL) p->kind->add_gradient(m->D, p->precision, p->df, theta, G);
     if (p->layer != NULL) share_scales(p, m->D, theta, lp, G);
+    if (p->means != NULL) move_to_means(m, theta, lp, G);
     return SGFS_OK;
 }
 
@@ -309,6 +353,14 @@ double sgfsi_prior_curvature(const sgfs_model *m, const double *theta, int64_t j
 
 void sgfsi_prior_add_curvature(const sgfs_model *m, const double *theta, double *A) {
     for (int64_t j = 0; j < m->D; j++) A[j * m->D + j] += sgfsi_prior_curvature(m, theta, j);
+    const double *means = m->prior != NULL ? m->prior->means : NULL;
+    int64_t p = m->data->p;
+    for (int64_t i = 0; means != NULL && i < beta_size(m); i++) {
+        int64_t first = i - i % p;
+        double *row = A + i * m->D + first, P = m->prior->precision[first] * means[i - first];
+        row[0] += P;
+        for (int64_t j = 1; j <= i - first; j++) row[j] += P * means[j];
+    }
 }
 
 /* ---- what others want to know ---------------------------------------------------------------- */
@@ -356,6 +408,7 @@ void sgfsi_prior_describe(const sgfs_model *m, sgfsi_json *o) {
     sgfsi_json_text(o, "prior", p != NULL ? p->kind->name : "model");
     if (p == NULL) return;
     if (p->kind->has_df) sgfsi_json_num(o, "prior_df", p->df);
+    if (p->means != NULL) sgfsi_json_nums(o, "prior_means", m->data->p, p->means);
     if (are_same(m->D, p->precision)) {
         sgfsi_format_num(text, p->precision[0]);
         sgfsi_json_text(o, "prior_precision", text);

@@ -25,8 +25,11 @@
  * and log_sigma is N(log s, 3^2): columns that explain nearly all of the target leave a sigma far
  * below s, which a narrower prior would widen. The intercept at the means is not a parameter of
  * columns as they are, so the chain lives on columns that are centred and scaled (zeros and ones:
- * centred only): there all of this is N(0, 2.5^2), independently. Sparse columns are not centred:
- * their intercept is the one at 0, with the variance that it has as a sum of all of the above.
+ * centred only): there all of this is N(0, 2.5^2), independently. Sparse columns are not centred,
+ * which would fill them up: the prior itself is moved there. With their means m it is one of
+ *     theta_0 + m'beta   instead of theta_0
+ * for every row of beta, a parabola with one direction across the coefficients. m->precision has
+ * its diagonal.
  * Without an intercept nothing is centred, and s is the root mean square of the target (linear) or
  * of a predictor of spread 1 around the target's mean; log_sigma keeps the sd.
  *
@@ -74,6 +77,8 @@ typedef struct sgfsi_prior {
     double *precision; /* D: P */
     double df;
     const unsigned char *layer; /* D: 1, 2, ... of weights with a scale in common; NULL: none has */
+    const double *means; /* p: of columns that are not centred, as the chain sees them; 0 of others
+                          * and of the intercept, whose prior is meant there. NULL: all are 0 */
 } sgfsi_prior;
 
 /* Fills m->prior and m->precision, as the options say. A model that has log_prior keeps the
@@ -96,9 +101,10 @@ bool sgfsi_prior_is_flat(const sgfs_config *cfg);
 /* *lp (may be NULL) += log density, without its constant; G (may be NULL) += gradient. */
 sgfs_status sgfsi_prior_add(const sgfs_model *m, const double *theta, double *lp, double *G,
                             sgfs_err *err);
-/* What is counted as the prior's curvature of parameter j at theta: never negative. */
+/* What is counted as the prior's curvature of parameter j at theta: never negative. That across
+ * coefficients, by `means`, is left out. */
 double sgfsi_prior_curvature(const sgfs_model *m, const double *theta, int64_t j);
-/* Diagonal of A (D x D) += the same. */
+/* A (D x D, lower) += the same, and what there is across coefficients. */
 void sgfsi_prior_add_curvature(const sgfs_model *m, const double *theta, double *A);
 /* Can a mode be climbed to, and has the posterior a curvature there? */
 bool sgfsi_prior_is_smooth(const sgfs_model *m);

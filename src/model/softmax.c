@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/number.h"
 #include "model/glm.h"
 #include "model/many.h"
@@ -62,11 +63,19 @@ static sgfs_status take_reference(sgfs_model *m, softmax *s, sgfs_err *err) {
     s->reference = sgfsi_config_auto(m->cfg, "model.reference_class") ? 0 : find_label(l, name);
     s->rows = l->count - (s->reference >= 0 ? 1 : 0);
     if (s->reference >= 0 || strcmp(name, "none") == 0) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_EUSAGE,
-                      "--reference-class %.60s: the target \"%s\" has no such label; it has %.60s, "
-                      "%.60s%s",
-                      name, m->data->target.name, l->name[0], l->name[1],
-                      l->count > 2 ? ", ..." : ".");
+    enum { SHOWN = 6 };
+    const char *near = sgfsi_nearest(name, l->count, l->name);
+    char known[256] = "";
+    for (int64_t k = 0; k < l->count && k < SHOWN; k++)
+        sgfsi_append(known, sizeof known, "%s\"%.30s\"", k > 0 ? ", " : "", l->name[k]);
+    if (l->count > SHOWN)
+        sgfsi_append(known, sizeof known, " and %lld more", (long long)(l->count - SHOWN));
+    return sgfsi_fail(
+        err, SGFS_EUSAGE,
+        "--reference-class %.60s: the target \"%.60s\" has no such label%s%.60s%s; it "
+        "has %s (none: no label is the reference).",
+        name, m->data->target.name, near != NULL ? " (did you mean \"" : "",
+        near != NULL ? near : "", near != NULL ? "\"?)" : "", known);
 }
 
 static sgfs_status open_softmax(sgfs_model *m, sgfs_err *err) {

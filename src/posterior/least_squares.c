@@ -29,6 +29,10 @@
  *     S = U' l^1/2 axes,     axes = l^-1/2 U S, orthonormal rows,
  * so that y enters by the N numbers axes y alone, again N(0, I), and the rest of y has its prior.
  * The regression on the columns of U' l^1/2 is one of N columns, and goes the way of all others.
+ * Where the prior is one of the intercept at the means of columns that are not centred (prior.h), all
+ * of this is done in that intercept, b_0 = beta_0 + means'beta, and in columns that are centred on
+ * the way, x - means, so that Lambda is diagonal as ever.
+ *
  * Coefficients without a prior, and those whose columns dwarf all others (whose l would drown the
  * small ones) stay columns of their own. l below rounding are left out: rows that repeat others.
  */
@@ -82,6 +86,16 @@ const char *sgfsi_least_squares_refuses(const sgfs_model *m) {
 
 /* ---- rows that stay where they are ----------------------------------------------------------- */
 
+/* beta = b, but for an intercept that is meant at the columns' means. */
+static void to_beta(const sgfsi_least_squares *s, double *b) {
+    if (s->means != NULL) b[0] -= sgfsi_dot(s->device, s->p, s->means, b);
+}
+
+/* Rows of [1, x] by `root` -> rows of [1, x - means] by it. */
+static void centre_row(const sgfsi_least_squares *s, double root, double *row) {
+    if (s->means != NULL) sgfsi_axpy(s->device, s->p, -root, s->means, row);
+}
+
 /* Gradient and residual sum of squares at b by one pass; info: X'X, too. The score of log sigma is
  * sum r^2/sigma^2 - W: an unknown sigma is given the pass far too small, so that nothing is lost to
  * W. */
@@ -89,16 +103,26 @@ static sgfs_status pass(columns *c, const double *b, double *info, sgfs_err *err
     int64_t D = c->m->D, q = c->s->q;
     double log_sigma = c->s->log_sigma0 - (D > q ? 20 : 0), loglik, scale = exp(2 * log_sigma);
     memcpy(c->theta, b, (size_t)q * sizeof *b);
+    to_beta(c->s, c->theta);
     if (D > q) c->theta[q] = log_sigma;
     sgfs_status status = sgfsi_full_likelihood(&c->full, c->theta, &loglik, c->G, info, err);
     if (status != SGFS_OK) return status;
     c->s->rows += c->full.N;
     for (int64_t j = 0; j < q; j++) c->gradient[j] = scale * c->G[j];
+    centre_row(c->s, c->gradient[0], c->gradient);
     if (D > q) c->rss = scale * (c->G[q] + c->s->W);
     else c->rss = -2 * scale * (loglik + c->s->W * (log_sigma + SGFSI_HALF_LOG_TWO_PI));
     for (int64_t i = 0; i < q && info != NULL; i++) {
         for (int64_t j = 0; j <= i; j++) c->gram[i * q + j] = scale * info[i * D + j];
     }
+    const double *means = info != NULL ? c->s->means : NULL;
+    double *gram = c->gram;
+    for (int64_t i = q - 1; i > 0 && means != NULL; i--) {
+        for (int64_t j = i; j > 0; j--) /* (x - m)(x - m)' = xx' - mx' - xm' + mm' */
+            gram[i * q + j] +=
+                means[i] * means[j] * gram[0] - means[i] * gram[j * q] - means[j] * gram[i * q];
+    }
+    for (int64_t i = 1; i < q && means != NULL; i++) gram[i * q] -= means[i] * gram[0];
     return SGFS_OK;
 }
 
@@ -117,7 +141,7 @@ static sgfs_status gather_gram(columns *c, sgfs_err *err) {
 /* ---- more columns than rows ------------------------------------------------------------------ */
 
 typedef struct collection {
-    const sgfs_data *data;
+    const sgfsi_least_squares *s;
     double sigma2;
     double *X, *y, *weight; /* N x p, N, N */
 } collection;
@@ -125,9 +149,9 @@ typedef struct collection {
 static void collect(void *user, int64_t part, int64_t first, const sgfs_scores *s) {
     collection *to = user;
     const sgfs_score_block *beta = &s->block[0];
-    int64_t p = to->data->p;
+    int64_t p = to->s->p;
     (void)part;
-    sgfsi_data_weights(to->data, first, s->n, to->weight + first);
+    sgfsi_data_weights(to->s->model->data, first, s->n, to->weight + first);
     for (int64_t i = 0; i < s->n; i++) {
         double root = sqrt(to->weight[first + i]), *row = to->X + (first + i) * p;
         to->y[first + i] = root > 0 ? root * to->sigma2 * beta->left[i] : 0;
@@ -135,6 +159,7 @@ static void collect(void *user, int64_t part, int64_t first, const sgfs_scores *
         for (int64_t j = 0; x == NULL && j < p; j++) row[j] = root * beta->right[i * p + j];
         for (int64_t k = x != NULL ? x->start[i] : 0; x != NULL && k < x->start[i + 1]; k++)
             row[x->col[k]] = root * x->value[k];
+        centre_row(to->s, root, row);
     }
 }
 
@@ -180,11 +205,12 @@ static sgfs_status sort_columns(const columns *c, const double *X, const double 
 static sgfs_status collect_rows(columns *c, const double *base, double log_sigma, double *X,
                                 double *y, sgfs_err *err) {
     int64_t N = c->m->data->N, D = c->m->D;
-    collection to = {c->m->data, exp(2 * log_sigma), X, y, SGFSI_DOUBLES(c->own, N)};
+    collection to = {c->s, exp(2 * log_sigma), X, y, SGFSI_DOUBLES(c->own, N)};
     const sgfsi_harvest harvest = {collect, &to};
     double *theta = SGFSI_DOUBLES(c->own, D), *G = SGFSI_DOUBLES(c->own, D), loglik;
     if (to.weight == NULL || theta == NULL || G == NULL) return sgfsi_fail_memory(err, "the rows");
     memcpy(theta, base, (size_t)c->s->p * sizeof *base);
+    to_beta(c->s, theta);
     if (D > c->s->p) theta[c->s->p] = log_sigma;
     sgfs_status status = sgfsi_full_open(&c->full, c->m, c->threads, false, c->own, err);
     if (status == SGFS_OK) status = sgfsi_full_harvest(&c->full, theta, &harvest, &loglik, G, err);
@@ -289,6 +315,7 @@ static void turn_rows(void *user, int64_t part, int64_t first, const sgfs_scores
             int64_t end = sparse != NULL ? sparse->start[at + i + 1] : 0;
             for (int64_t k = sparse != NULL ? sparse->start[at + i] : 0; k < end; k++)
                 X[i * q + sparse->col[k]] = root * sparse->value[k];
+            centre_row(c->s, root, X + i * q);
         }
         sgfsi_gemm_nn(c->s->device, n, q, q, 1.0, X, c->turn, 0.0, Y);
         sgfsi_gemv_t(c->s->device, n, q, 1.0, Y, residual, 1.0, sums);
@@ -315,6 +342,7 @@ static sgfs_status turn_columns(columns *c, double *A, sgfs_err *err) {
         const sgfsi_harvest harvest = {turn_rows, &t};
         double loglik;
         memcpy(c->theta, s->centre, (size_t)q * sizeof *s->centre);
+        to_beta(s, c->theta);
         if (c->m->D > q) c->theta[q] = s->log_sigma0;
         t.sigma2 = exp(2 * s->log_sigma0);
         status = sgfsi_full_harvest(&c->full, c->theta, &harvest, &loglik, c->G, err);
@@ -545,6 +573,8 @@ static sgfs_status open_columns(columns *c, sgfs_err *err) {
     s->column = sgfsi_arena_alloc(c->arena, p, sizeof *s->column);
     if (start == NULL || s->column == NULL) return sgfsi_fail_memory(err, "the regression");
     m->kind->start(m, start, zero);
+    s->means = m->prior->means;
+    if (s->means != NULL) start[0] += sgfsi_dot(s->device, p, s->means, start);
     s->known = !isnan(log_sigma);
     if (!s->known) log_sigma = start[p];
     /* a parabola is known by its slope at 0 and its curvature: slope_j = P_j mean_j */
@@ -600,12 +630,13 @@ void sgfsi_least_squares_place(const sgfsi_least_squares *s, const double *c, do
     memcpy(b, s->centre, (size_t)q * sizeof *b);
     sgfsi_gemv_t(s->device, q, q, 1.0, s->T, c, 1.0, b);
     for (int64_t k = 0; k < single; k++) beta[s->column[k]] = b[k];
-    if (m == 0) return;
-    /* z with its parts along the axes replaced */
-    memcpy(along, b + single, (size_t)r * sizeof *along);
-    sgfsi_gemv(s->device, r, m, -1.0, s->axes, z, 1.0, along);
-    sgfsi_gemv_t(s->device, r, m, 1.0, s->axes, along, 1.0, z);
+    if (m > 0) { /* z with its parts along the axes replaced */
+        memcpy(along, b + single, (size_t)r * sizeof *along);
+        sgfsi_gemv(s->device, r, m, -1.0, s->axes, z, 1.0, along);
+        sgfsi_gemv_t(s->device, r, m, 1.0, s->axes, along, 1.0, z);
+    }
     for (int64_t j = 0; j < m; j++) beta[s->column[single + j]] = s->mean[j] + s->scale[j] * z[j];
+    to_beta(s, beta);
 }
 
 sgfs_status sgfsi_least_squares_lp(const sgfsi_least_squares *s, const double *c,

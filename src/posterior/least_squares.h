@@ -38,6 +38,7 @@ typedef struct sgfsi_least_squares {
     int64_t *column;      /* p: which coefficients, those first */
     double *mean, *scale; /* p - single each, of the others: mean_j, 1/sqrt(P_j) */
     double *axes;         /* (q - single) x (p - single), orthonormal rows */
+    const double *means;  /* p, of the prior: b has the intercept at the columns' means; or NULL */
     int64_t unseen;       /* rows that, as far as rounding shows, repeat others */
     int64_t rows;         /* read in all */
 } sgfsi_least_squares;

@@ -7,6 +7,9 @@
 #include "posterior/posterior.h"
 #include "posterior/remembered.h"
 #include "posterior/scores.h"
+#include "posterior/sweep.h"
+
+#include <string.h>
 
 sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_scheme_kind *scheme,
                             int64_t n, sgfsi_arena *arena, sgfs_err *err) {
@@ -29,7 +32,13 @@ sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_s
     if (e->gbar == NULL || e->scratch == NULL || e->loglik == NULL || e->ones == NULL) {
         return sgfsi_fail_memory(err, "the gradient");
     }
-    if (model->kind->resample == NULL) return SGFS_OK;
+    if (model->ctx.device->ops->put == NULL && sgfsi_sweep_fits_drawn(model)) {
+        e->sweep = sgfsi_arena_alloc(arena, 1, sizeof *e->sweep);
+        e->eta = SGFSI_DOUBLES(arena, n + SGFSI_SWEEP_SPARE);
+        if (e->sweep == NULL || e->eta == NULL) return sgfsi_fail_memory(err, "the gradient");
+        status = sgfsi_sweep_open(e->sweep, model, arena, err);
+    }
+    if (status != SGFS_OK || model->kind->resample == NULL) return status;
     e->model_y = SGFSI_DOUBLES(arena, e->n);
     e->model_random = SGFSI_DOUBLES(arena, 2 * e->n);
     if (e->model_y == NULL || e->model_random == NULL)
@@ -126,6 +135,25 @@ static sgfs_status score_batch(sgfsi_eval *e, const sgfs_batch *b, const double 
     return e->model->kind->scores(e->model, theta, b, &e->scores, e->scratch, err);
 }
 
+/* gbar from rows where they lie: the first block's scores are their residuals times the rows. */
+static sgfs_status sum_in_place(sgfsi_eval *e, const sgfs_batch *beside, const double *theta,
+                                bool want_lp, sgfs_err *err) {
+    sgfs_batch b = *beside;
+    sgfsi_sweep_begin(e->sweep, theta);
+    sgfsi_sweep_predict_drawn(e->sweep, e->batcher.row, b.n, e->eta);
+    b.eta = e->eta;
+    sgfs_status status = score_batch(e, &b, theta, want_lp, err);
+    if (status != SGFS_OK) return status;
+    memset(e->gbar, 0, (size_t)e->D * sizeof *e->gbar);
+    sgfsi_sweep_add_drawn(e->sweep, e->batcher.row, b.n, e->scores.block[0].left, e->gbar);
+    sgfsi_sweep_finish(e->sweep, e->gbar);
+    const sgfs_scores rest = {
+        .n = b.n, .D = e->D, .blocks = e->scores.blocks - 1, .block = e->scores.block + 1};
+    sgfsi_scores_sum(e->model->ctx.device, &rest, 1.0, 1.0, e->ones, e->gbar);
+    for (int64_t j = 0; j < e->D; j++) e->gbar[j] /= (double)b.n;
+    return SGFS_OK;
+}
+
 /* ---- the gradient ---------------------------------------------------------------------------- */
 
 sgfs_status sgfsi_eval_gradient(sgfsi_eval *e, int64_t t, uint32_t purpose, const double *theta,
@@ -133,12 +161,15 @@ sgfs_status sgfsi_eval_gradient(sgfsi_eval *e, int64_t t, uint32_t purpose, cons
     const sgfs_model *m = e->model;
     sgfs_err own;
     if (err == NULL) err = &own;
-    const sgfs_batch *b = sgfsi_batcher_next(&e->batcher, t, purpose, err);
+    bool in_place = e->sweep != NULL && e->gradient_only && e->control == NULL;
+    const sgfs_batch *b = sgfsi_batcher_next(&e->batcher, t, purpose, in_place, err);
     if (b == NULL) return sgfsi_why(err);
     e->rows_touched += b->n;
-    sgfs_status status = score_batch(e, b, theta, lp != NULL, err);
+    sgfs_status status = in_place ? sum_in_place(e, b, theta, lp != NULL, err)
+                                  : score_batch(e, b, theta, lp != NULL, err);
     if (status != SGFS_OK) return status;
-    sgfsi_scores_sum(m->ctx.device, &e->scores, 1.0 / (double)b->n, 0.0, e->ones, e->gbar);
+    if (!in_place)
+        sgfsi_scores_sum(m->ctx.device, &e->scores, 1.0 / (double)b->n, 0.0, e->ones, e->gbar);
     for (int64_t j = 0; j < m->D; j++) G[j] = b->total * e->gbar[j];
     if (lp != NULL) *lp = b->total / (double)b->n * sgfsi_loglik_sum(b->n, e->loglik);
     if (e->control != NULL) sgfsi_axpy(m->ctx.device, m->D, 1.0, e->control->G, G);

@@ -37,7 +37,10 @@ typedef struct sgfsi_eval {
     double *gbar;                   /* D, mean of these scores */
     double *ones;                   /* n */
     double *scratch, *loglik;
-    double gamma; /* of the way the rows are drawn */
+    bool gradient_only; /* set by who wants gbar and no scores: rows may be taken where they lie */
+    struct sgfsi_sweep *sweep; /* NULL: they cannot */
+    double *eta;               /* n, and SGFSI_SWEEP_SPARE more */
+    double gamma;              /* of the way the rows are drawn */
     double total; /* rows of the data, or the sum of their weights: N of the formulas */
     int64_t n, D;
     int64_t rows_touched;

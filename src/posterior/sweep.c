@@ -90,16 +90,17 @@ static inline lanes f32_load(const float *x) {
     return __builtin_convertvector(*(const f32_lanes *)(const void *)x, lanes);
 }
 
-/* k columns; beta: k + LANES. Eight rows at a time share the coefficients; eta has room for whole
- * groups of eight. g: k; up to PANEL groups of columns at a time stay in registers while all rows go
- * by, and the rows behind them are asked for. */
+/* Row i of n is row list[i] from x on, or row i where there is no list. k columns; beta: k + LANES.
+ * Eight rows at a time share the coefficients; eta has room for whole groups of eight. g: k; up to
+ * PANEL groups of columns at a time stay in registers while all rows go by. */
+#define ROW(x, i) ((x) + (list != NULL ? list[i] : (i)) * stride)
 #define KERNELS(name, type)                                                                        \
     static void name##_predict(int64_t n, int64_t k, const type *x, int64_t stride,                \
-                               const double *beta, double *eta) {                                  \
+                               const int64_t *list, const double *beta, double *eta) {             \
         for (int64_t i = 0; i < n; i += LANES) {                                                   \
             const type *row[LANES];                                                                \
             lanes s[LANES];                                                                        \
-            for (int q = 0; q < LANES; q++) row[q] = x + (i + q < n ? i + q : i) * stride;         \
+            for (int q = 0; q < LANES; q++) row[q] = ROW(x, i + q < n ? i + q : i);                \
             for (int q = 0; q < LANES; q++) s[q] = f64_load(beta) * name##_load(row[q]);           \
             for (int64_t j = LANES; j + LANES <= k; j += LANES) {                                  \
                 lanes b = f64_load(beta + j);                                                      \
@@ -114,24 +115,26 @@ static inline lanes f32_load(const float *x) {
         }                                                                                          \
     }                                                                                              \
     static inline void name##_add_groups(int groups, int64_t n, const type *x, int64_t stride,     \
-                                         const double *r, double *g) {                             \
+                                         const int64_t *list, const double *r, double *g) {        \
         lanes s[PANEL] = {{0}, {0}, {0}, {0}};                                                     \
-        for (int64_t i = 0; i < n; i++, x += stride)                                               \
-            for (int q = 0; q < groups; q++) s[q] += r[i] * name##_load(x + q * LANES);            \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            const type *row = ROW(x, i);                                                           \
+            for (int q = 0; q < groups; q++) s[q] += r[i] * name##_load(row + q * LANES);          \
+        }                                                                                          \
         for (int q = 0; q < groups; q++)                                                           \
             for (int l = 0; l < LANES; l++) g[q * LANES + l] += s[q][l];                           \
     }                                                                                              \
-    static void name##_add(int64_t n, int64_t k, const type *x, int64_t stride, const double *r,   \
-                           double *g) {                                                            \
+    static void name##_add(int64_t n, int64_t k, const type *x, int64_t stride,                    \
+                           const int64_t *list, const double *r, double *g) {                      \
         int64_t j = 0, twice = (LANES - k % LANES) % LANES;                                        \
         for (; j + PANEL * LANES <= k; j += PANEL * LANES)                                         \
-            name##_add_groups(PANEL, n, x + j, stride, r, g + j);                                  \
+            name##_add_groups(PANEL, n, x + j, stride, list, r, g + j);                            \
         for (; j + 2 * LANES <= k; j += 2 * LANES)                                                 \
-            name##_add_groups(2, n, x + j, stride, r, g + j);                                      \
-        for (; j + LANES <= k; j += LANES) name##_add_groups(1, n, x + j, stride, r, g + j);       \
+            name##_add_groups(2, n, x + j, stride, list, r, g + j);                                \
+        for (; j + LANES <= k; j += LANES) name##_add_groups(1, n, x + j, stride, list, r, g + j); \
         if (twice == 0) return;                                                                    \
         double last[LANES] = {0};                                                                  \
-        name##_add_groups(1, n, x + k - LANES, stride, r, last);                                   \
+        name##_add_groups(1, n, x + k - LANES, stride, list, r, last);                             \
         for (int64_t l = twice; l < LANES; l++) g[k - LANES + l] += last[l];                       \
     }
 
@@ -150,25 +153,53 @@ double sgfsi_sweep_sum(int64_t n, const double *x) {
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-void sgfsi_sweep_predict(const sgfsi_sweep *s, int64_t first, int64_t n, double *eta) {
-    const sgfs_data *d = s->model->data;
-    sgfsi_side_by_side rows;
-    for (int64_t at = 0; at < n && sgfsi_data_stored(d, first + at, n - at, &rows); at += rows.n) {
-        if (rows.single)
-            f32_predict(rows.n, d->features, rows.cells, rows.stride, s->beta, eta + at);
-        else f64_predict(rows.n, d->features, rows.cells, rows.stride, s->beta, eta + at);
-    }
+static void predict(const sgfsi_sweep *s, const sgfsi_side_by_side *rows, const int64_t *list,
+                    int64_t n, double *eta) {
+    int64_t k = s->model->data->features;
+    if (rows->single) f32_predict(n, k, rows->cells, rows->stride, list, s->beta, eta);
+    else f64_predict(n, k, rows->cells, rows->stride, list, s->beta, eta);
     for (int64_t i = 0; i < n; i++) eta[i] += s->c;
 }
 
-void sgfsi_sweep_add(const sgfsi_sweep *s, int64_t first, int64_t n, const double *r, double *g) {
-    const sgfs_data *d = s->model->data;
+static void add(const sgfsi_sweep *s, const sgfsi_side_by_side *rows, const int64_t *list,
+                int64_t n, const double *r, double *g) {
+    int64_t k = s->model->data->features;
+    if (s->model->data->intercept) *g++ += sgfsi_sweep_sum(n, r);
+    if (rows->single) f32_add(n, k, rows->cells, rows->stride, list, r, g);
+    else f64_add(n, k, rows->cells, rows->stride, list, r, g);
+}
+
+void sgfsi_sweep_predict(const sgfsi_sweep *s, int64_t first, int64_t n, double *eta) {
     sgfsi_side_by_side rows;
-    if (d->intercept) *g++ += sgfsi_sweep_sum(n, r);
-    for (int64_t at = 0; at < n && sgfsi_data_stored(d, first + at, n - at, &rows); at += rows.n) {
-        if (rows.single) f32_add(rows.n, d->features, rows.cells, rows.stride, r + at, g);
-        else f64_add(rows.n, d->features, rows.cells, rows.stride, r + at, g);
+    for (int64_t at = 0; at < n; at += rows.n) {
+        if (!sgfsi_data_stored(s->model->data, first + at, n - at, &rows)) return;
+        predict(s, &rows, NULL, rows.n, eta + at);
     }
+}
+
+void sgfsi_sweep_add(const sgfsi_sweep *s, int64_t first, int64_t n, const double *r, double *g) {
+    sgfsi_side_by_side rows;
+    for (int64_t at = 0; at < n; at += rows.n) {
+        if (!sgfsi_data_stored(s->model->data, first + at, n - at, &rows)) return;
+        add(s, &rows, NULL, rows.n, r + at, g);
+    }
+}
+
+bool sgfsi_sweep_fits_drawn(const sgfs_model *m) {
+    sgfsi_side_by_side rows;
+    return sgfsi_sweep_fits(m) && sgfsi_data_stored(m->data, 0, m->data->N, &rows) &&
+           rows.n == m->data->N;
+}
+
+void sgfsi_sweep_predict_drawn(const sgfsi_sweep *s, const int64_t *row, int64_t n, double *eta) {
+    sgfsi_side_by_side rows;
+    if (sgfsi_data_stored(s->model->data, 0, n, &rows)) predict(s, &rows, row, n, eta);
+}
+
+void sgfsi_sweep_add_drawn(const sgfsi_sweep *s, const int64_t *row, int64_t n, const double *r,
+                           double *g) {
+    sgfsi_side_by_side rows;
+    if (sgfsi_data_stored(s->model->data, 0, n, &rows)) add(s, &rows, row, n, r, g);
 }
 
 void sgfsi_sweep_finish(const sgfsi_sweep *s, double *g) {

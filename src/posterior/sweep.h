@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * sweep.h: predictors and gradient of a regression from rows where they lie, for passes over all
- * rows (pass.c): nothing is gathered, and each row comes from memory once.
+ * rows (pass.c) and for minibatches whose scores nobody wants (minibatch.c): nothing is gathered,
+ * and each row comes from memory once.
  *
  *     eta_i = c + x_i'b      b = scale theta,  c = intercept - shift'b
  *     g     = sum_i r_i x_i,  r_0 = sum_i r_i      gradient: scale (g - shift r_0), r_0
@@ -33,6 +34,11 @@ int64_t sgfsi_sweep_rows(const sgfsi_sweep *s);
 void sgfsi_sweep_predict(const sgfsi_sweep *s, int64_t first, int64_t n, double *eta);
 /* g += those rows' part of the sums above (p numbers: r_0 first, where there is an intercept). */
 void sgfsi_sweep_add(const sgfsi_sweep *s, int64_t first, int64_t n, const double *r, double *g);
+/* The same for rows row[0..n) of the data, where all of them lie side by side. */
+bool sgfsi_sweep_fits_drawn(const sgfs_model *m);
+void sgfsi_sweep_predict_drawn(const sgfsi_sweep *s, const int64_t *row, int64_t n, double *eta);
+void sgfsi_sweep_add_drawn(const sgfsi_sweep *s, const int64_t *row, int64_t n, const double *r,
+                           double *g);
 /* The sum of n numbers, eight at a time. */
 double sgfsi_sweep_sum(int64_t n, const double *x);
 /* The sums of all rows become the gradient. */

@@ -21,7 +21,7 @@
 
 #include "base/rng.h"
 
-enum { BLOCK = 64 };            /* rows that are asked together */
+enum { BLOCK = 64, NEAR = 16 }; /* rows that are asked together; that are brought near */
 static const double share = 32; /* of the mean of K that is drawn together */
 
 struct sgfsi_thinning_room {
@@ -31,6 +31,8 @@ struct sgfsi_thinning_room {
     uint64_t word[2 * BLOCK];
     double uniform[BLOCK], R[BLOCK];
     double *scratch; /* BLOCK x exact_scratch_per_row */
+    int64_t later;   /* the move whose first words are kept, 0: none */
+    uint64_t kept[2 * NEAR];
 };
 
 sgfs_status sgfsi_thinning_open(sgfsi_thinning *v, const sgfsi_row_bounds *psi, sgfsi_arena *arena,
@@ -101,18 +103,26 @@ static int64_t poisson(double mean, double u) {
     return k;
 }
 
+/* Word i says which entry is asked; where entries have several rows, one more says which of them. */
+static int64_t words_per_row(const sgfsi_row_bounds *psi) {
+    return psi->block > 1 ? 2 : 1;
+}
+
+static int64_t row_of(const sgfsi_row_bounds *psi, int64_t entry, const uint64_t *word) {
+    if (psi->block == 1) return entry;
+    return entry * psi->block + sgfsi_word_index(word[1], sgfsi_row_bounds_rows(psi, entry));
+}
+
 static sgfs_status ask_some(sgfsi_thinning *v, const sgfsi_move *move, double b,
                             sgfsi_stream *stream, int64_t n, bool *vetoed, sgfs_err *err) {
     struct sgfsi_thinning_room *o = v->room;
     const sgfsi_row_bounds *psi = v->psi;
-    bool blocks = psi->block > 1;
-    sgfsi_words(stream, blocks ? 2 * n : n, o->word);
-    for (int64_t i = 0; i < n; i++) o->entry[i] = sgfsi_alias_row(&psi->alias, o->word[i]);
+    int64_t each = words_per_row(psi);
+    sgfsi_words(stream, each * n, o->word);
+    for (int64_t i = 0; i < n; i++) o->entry[i] = sgfsi_alias_row(&psi->alias, o->word[each * i]);
     for (int64_t i = 0; i < n; i++) { /* psi lies anywhere, too, and is looked at last */
         __builtin_prefetch(&psi->largest[o->entry[i]]);
-        int64_t within =
-            blocks ? sgfsi_word_index(o->word[n + i], sgfsi_row_bounds_rows(psi, o->entry[i])) : 0;
-        o->row[i] = o->entry[i] * psi->block + within;
+        o->row[i] = row_of(psi, o->entry[i], o->word + each * i);
     }
     sgfsi_uniforms(stream, n, o->uniform);
     sgfs_status status = sgfsi_pages_rows(&o->visit, v->psi->model->data, o->row, n, err);
@@ -143,6 +153,30 @@ static sgfs_status ask_few(sgfsi_thinning *v, const sgfsi_move *move, double b,
         }
     }
     return status;
+}
+
+static void first_words(const sgfsi_move *now, int64_t t, int64_t n, uint64_t *word) {
+    sgfsi_stream stream = sgfsi_stream_at(now->seed, now->chain, t, SGFSI_VETO);
+    sgfsi_stream_skip(&stream, 1); /* how many rows are asked */
+    sgfsi_words(&stream, n, word);
+}
+
+void sgfsi_thinning_fetch(sgfsi_thinning *v, const sgfsi_move *now, int64_t next, int64_t later) {
+    struct sgfsi_thinning_room *o = v->room;
+    const sgfsi_row_bounds *psi = v->psi;
+    int64_t usual = 1 + v->rows_touched / (v->moves + 1), n = usual < NEAR ? usual : NEAR;
+    int64_t each = words_per_row(psi);
+    if (psi->alias.N == 0) return;
+    if (o->later != next) first_words(now, next, each * n, o->kept);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t entry = sgfsi_alias_row(&psi->alias, o->kept[each * i]);
+        __builtin_prefetch(&psi->largest[entry]);
+        o->row[i] = row_of(psi, entry, o->kept + each * i);
+    }
+    sgfsi_data_rows_fetch(psi->model->data, o->row, n);
+    first_words(now, later, each * NEAR, o->kept);
+    o->later = later;
+    for (int64_t i = 0; i < n; i++) sgfsi_alias_fetch(&psi->alias, o->kept[each * i]);
 }
 
 /* ---- all rows, in order ---------------------------------------------------------------------- */
@@ -182,6 +216,7 @@ sgfs_status sgfsi_thinning_ask(sgfsi_thinning *v, const sgfsi_move *move, bool *
     sgfsi_stream stream = sgfsi_stream_at(move->seed, move->chain, move->t, SGFSI_VETO);
     double b = sgfsi_thinning_rate(v->psi, move);
     *vetoed = false;
+    v->moves++;
     bool few = b * v->psi->total <= (double)v->psi->N;
     return few ? ask_few(v, move, b, &stream, vetoed, err)
                : ask_all(v, move, b, &stream, vetoed, err);

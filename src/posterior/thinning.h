@@ -24,7 +24,8 @@
 /* One chain's: room for the rows that are asked. */
 typedef struct sgfsi_thinning {
     const sgfsi_row_bounds *psi;
-    int64_t rows_touched; /* so far */
+    int64_t rows_touched; /* so far, */
+    int64_t moves;        /* by so many moves */
     int64_t exceeded;     /* rows whose R was above its bound: must stay 0 */
     const sgfsi_pages *visit;
     struct sgfsi_thinning_room *room;
@@ -48,5 +49,9 @@ double sgfsi_thinning_rate(const sgfsi_row_bounds *psi, const sgfsi_move *move);
  * above its bound, so that the answer would be wrong. */
 sgfs_status sgfsi_thinning_ask(sgfsi_thinning *v, const sgfsi_move *move, bool *vetoed,
                                sgfs_err *err);
+/* The rows that moves to come will ask first follow from their random words alone: those of move
+ * `next` are brought near, and the table's entries for those of move `later`, without waiting. The
+ * answers do not depend on it. */
+void sgfsi_thinning_fetch(sgfsi_thinning *v, const sgfsi_move *now, int64_t next, int64_t later);
 
 #endif

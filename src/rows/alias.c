@@ -29,14 +29,14 @@ static void pair_up(sgfsi_alias *a, double *height, int64_t *list) {
     for (int64_t i = 0; i < N; i++) {
         if (height[i] < 1) list[few++] = i;
         else list[--many] = i;
-        a->stay[i] = to_word(height[i]);
-        a->other[i] = i;
+        a->cell[i].stay = to_word(height[i]);
+        a->cell[i].other = i;
         if (height[i] > height[heaviest]) heaviest = i;
     }
     while (few > 0 && many < N) {
         int64_t small = list[--few], large = list[many];
-        a->stay[small] = to_word(height[small]);
-        a->other[small] = large;
+        a->cell[small].stay = to_word(height[small]);
+        a->cell[small].other = large;
         height[large] -= 1 - height[small];
         if (height[large] >= 1) continue;
         many++;
@@ -44,22 +44,20 @@ static void pair_up(sgfsi_alias *a, double *height, int64_t *list) {
     }
     /* What rounding leaves has height 1, but for rows of weight 0: of very many rows the sum may be
      * off by a cell or more, and then they are left, too. */
-    while (many < N) a->stay[list[many++]] = UINT64_MAX;
+    while (many < N) a->cell[list[many++]].stay = UINT64_MAX;
     while (few > 0) {
         int64_t i = list[--few];
-        if (a->stay[i] == 0) a->other[i] = heaviest;
-        else a->stay[i] = UINT64_MAX;
+        if (a->cell[i].stay == 0) a->cell[i].other = heaviest;
+        else a->cell[i].stay = UINT64_MAX;
     }
 }
 
 sgfs_status sgfsi_alias_open(sgfsi_alias *alias, int64_t N, const double *weight, double total,
                              sgfsi_arena *arena, sgfs_err *err) {
-    *alias = (sgfsi_alias){.N = N,
-                           .stay = sgfsi_arena_alloc(arena, N, sizeof *alias->stay),
-                           .other = sgfsi_arena_alloc(arena, N, sizeof *alias->other)};
+    *alias = (sgfsi_alias){.N = N, .cell = sgfsi_arena_alloc(arena, N, sizeof *alias->cell)};
     double *height = malloc((size_t)N * sizeof *height);
     int64_t *list = malloc((size_t)N * sizeof *list);
-    bool room = alias->stay != NULL && alias->other != NULL && height != NULL && list != NULL;
+    bool room = alias->cell != NULL && height != NULL && list != NULL;
     for (int64_t i = 0; room && i < N; i++) height[i] = weight[i] / total * (double)N;
     if (room) pair_up(alias, height, list);
     free(height);
@@ -69,6 +67,11 @@ sgfs_status sgfsi_alias_open(sgfsi_alias *alias, int64_t N, const double *weight
 
 int64_t sgfsi_alias_row(const sgfsi_alias *alias, uint64_t word) {
     uint128 place = (uint128)word * (uint64_t)alias->N;
-    int64_t cell = (int64_t)(place >> 64);
-    return (uint64_t)place < alias->stay[cell] ? cell : alias->other[cell];
+    int64_t at = (int64_t)(place >> 64);
+    const sgfsi_alias_cell *cell = &alias->cell[at];
+    return (uint64_t)place < cell->stay ? at : cell->other;
+}
+
+void sgfsi_alias_fetch(const sgfsi_alias *alias, uint64_t word) {
+    __builtin_prefetch(&alias->cell[(int64_t)(((uint128)word * (uint64_t)alias->N) >> 64)]);
 }

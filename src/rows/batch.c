@@ -161,6 +161,7 @@ sgfs_status sgfsi_batcher_open(sgfsi_batcher *b, const sgfs_data *data,
     if (status != SGFS_OK) return status;
     b->data = data;
     b->scheme = scheme;
+    b->later_for.t = -1;
     b->state = sgfsi_arena_alloc(arena, scheme->state(&b->urn), sizeof *b->state);
     b->row = sgfsi_arena_alloc(arena, plan.n, sizeof *b->row);
     b->later = sgfsi_arena_alloc(arena, plan.n, sizeof *b->later);
@@ -173,21 +174,37 @@ sgfs_status sgfsi_batcher_open(sgfsi_batcher *b, const sgfs_data *data,
     return status;
 }
 
-static void draw(sgfsi_batcher *b, int64_t t, uint32_t purpose, int64_t *row) {
+/* The rows of an iteration into b->later; which they are is known before it comes. */
+static void draw(sgfsi_batcher *b, int64_t t, uint32_t purpose) {
     const sgfs_when when = {.seed = b->seed, .t = t, .chain = b->chain, .purpose = purpose};
-    if (b->urn.alias == NULL) b->scheme->draw(&b->urn, &when, b->state, row);
-    else b->scheme->draw_weighted(&b->urn, &when, b->state, row);
+    b->later_for = when;
+    if (b->urn.alias == NULL) b->scheme->draw(&b->urn, &when, b->state, b->later);
+    else b->scheme->draw_weighted(&b->urn, &when, b->state, b->later);
 }
 
-const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpose, sgfs_err *err) {
+static bool drawn(const sgfsi_batcher *b, int64_t t, uint32_t purpose) {
+    const sgfs_when *l = &b->later_for;
+    return l->t == t && l->purpose == purpose && l->seed == b->seed && l->chain == b->chain;
+}
+
+const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpose, bool beside,
+                                     sgfs_err *err) {
     bool was_cold = b->visit.cold > 0;
-    draw(b, t, purpose, b->row);
+    if (!drawn(b, t, purpose)) draw(b, t, purpose);
+    int64_t *row = b->later;
+    b->later = b->row;
+    b->row = row;
     if (sgfsi_pages_rows(&b->visit, b->data, b->row, b->urn.n, err) != SGFS_OK) return NULL;
-    /* Which rows an iteration draws is known before it comes: where the disk is slow, their
-     * pages are asked for AHEAD iterations before, all of these at first. */
+    /* Where the disk is slow, pages are asked for AHEAD iterations before, all of these at first;
+     * where it is not, the next iteration's first rows are fetched while this one computes. */
     for (int64_t k = was_cold ? AHEAD : 1; b->visit.cold > 0 && k <= AHEAD; k++) {
-        draw(b, t + k, purpose, b->later);
+        draw(b, t + k, purpose);
         sgfsi_pages_ahead(b->data, b->later, b->urn.n);
     }
-    return sgfsi_rows_drawn(&b->rows, b->row, b->urn.n);
+    const sgfs_batch *batch = beside ? sgfsi_rows_beside_drawn(&b->rows, b->row, b->urn.n)
+                                     : sgfsi_rows_drawn(&b->rows, b->row, b->urn.n);
+    if (b->visit.cold > 0) return batch;
+    draw(b, t + 1, purpose);
+    sgfsi_data_rows_fetch(b->data, b->later, b->urn.n);
+    return batch;
 }

@@ -33,7 +33,8 @@ typedef struct sgfsi_batcher {
     uint64_t seed;
     uint32_t chain;
     int64_t *state, *row;
-    int64_t *later; /* n rows of a minibatch to come */
+    int64_t *later;      /* n rows of a minibatch to come: */
+    sgfs_when later_for; /* which; iteration -1: none */
     sgfsi_pages visit;
     sgfsi_rows rows;
 } sgfsi_batcher;
@@ -49,7 +50,9 @@ sgfs_status sgfsi_batcher_open(sgfsi_batcher *b, const sgfs_data *data,
                                const sgfs_scheme_kind *scheme, sgfsi_rows_plan plan,
                                sgfsi_arena *arena, sgfs_err *err);
 /* The batch of iteration t; purpose keeps the filling of the Fisher matrix apart from the steps.
- * NULL where the rows cannot be read: err says why. */
-const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpose, sgfs_err *err);
+ * beside: without the rows themselves, which are b->row of the data. NULL where the rows cannot be
+ * read: err says why. */
+const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpose, bool beside,
+                                     sgfs_err *err);
 
 #endif

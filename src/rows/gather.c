@@ -9,7 +9,8 @@
 
 #include <string.h>
 
-enum { AHEAD = 8, LINE = 64, MOST = 8 * LINE, BLOCK = 256 }; /* rows ahead; bytes; rows */
+enum { AHEAD = 8, FIRST = 32, BLOCK = 256 }; /* rows */
+enum { LINE = 64, MOST = 8 * LINE };         /* bytes */
 
 /* One set of loops per storage type: x (n x p) and y (n) of the rows row[0..n), or of n rows from
  * `first` on where row is NULL. Either output may be NULL. */
@@ -109,6 +110,15 @@ void sgfsi_data_rows_pick(const sgfs_data *d, const int64_t *row, int64_t n, dou
         int64_t at[BLOCK], count = n - first < BLOCK ? n - first : BLOCK;
         for (int64_t i = 0; i < count; i++) at[i] = d->subset[row[first + i]];
         gather(d, at, 0, count, x != NULL ? x + first * d->p : NULL, y != NULL ? y + first : NULL);
+    }
+}
+
+void sgfsi_data_rows_fetch(const sgfs_data *d, const int64_t *row, int64_t n) {
+    if (d->table.type == SGFSI_CSR) return;
+    for (int64_t i = 0; i < n && i < FIRST; i++) {
+        int64_t at = d->subset != NULL ? d->subset[row[i]] : row[i];
+        prefetch_row(d, at);
+        if (d->target_col < 0 && d->has_target) __builtin_prefetch(d->y + at);
     }
 }
 

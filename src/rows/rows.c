@@ -123,21 +123,32 @@ const sgfs_batch *sgfsi_rows_range(sgfsi_rows *r, int64_t first, int64_t n) {
     return fill(r, &p, n);
 }
 
-const sgfs_batch *sgfsi_rows_beside(sgfsi_rows *r, int64_t first, int64_t n) {
+/* What is beside n rows: y, unless it lies there as it is wanted, weights and offsets. */
+static const sgfs_batch *beside(sgfsi_rows *r, const place *p, int64_t n, const double *y) {
     const sgfs_data *d = r->data;
-    bool there = d->target_col < 0 && d->has_target && d->subset == NULL; /* as it is */
-    if (!there) sgfsi_data_rows_range(d, first, n, NULL, r->y);
-    for (int64_t i = 0; r->weight != NULL && i < n; i++)
-        r->weight[i] = d->weight[sgfsi_data_table_row(d, first + i)];
-    for (int64_t i = 0; r->offset != NULL && i < n; i++)
-        r->offset[i] = d->offset[sgfsi_data_table_row(d, first + i)];
+    for (int64_t i = 0; r->weight != NULL && i < n; i++) r->weight[i] = d->weight[table_row(p, i)];
+    for (int64_t i = 0; r->offset != NULL && i < n; i++) r->offset[i] = d->offset[table_row(p, i)];
     r->aside = r->batch;
     r->aside.n = n;
     r->aside.x = NULL;
     r->aside.sparse = NULL;
-    r->aside.row = first + 1;
-    if (there) r->aside.y = d->y + first;
+    r->aside.row = p->row == NULL ? p->first + 1 : 0;
+    r->aside.y = y != NULL ? y : r->y;
     return &r->aside;
+}
+
+const sgfs_batch *sgfsi_rows_beside(sgfsi_rows *r, int64_t first, int64_t n) {
+    const sgfs_data *d = r->data;
+    const place p = {.subset = d->subset, .first = first};
+    bool there = d->target_col < 0 && d->has_target && d->subset == NULL; /* as it is */
+    if (!there) sgfsi_data_rows_range(d, first, n, NULL, r->y);
+    return beside(r, &p, n, there ? d->y + first : NULL);
+}
+
+const sgfs_batch *sgfsi_rows_beside_drawn(sgfsi_rows *r, const int64_t *row, int64_t n) {
+    const place p = {.row = row, .subset = r->data->subset};
+    sgfsi_data_rows_pick(r->data, row, n, NULL, r->y);
+    return beside(r, &p, n, NULL);
 }
 
 const sgfs_batch *sgfsi_rows_drawn(sgfsi_rows *r, const int64_t *row, int64_t n) {

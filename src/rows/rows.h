@@ -20,6 +20,8 @@
 void sgfsi_data_rows_range(const sgfs_data *d, int64_t first, int64_t n, double *x, double *y);
 /* Rows row[0..n-1] in any order. */
 void sgfsi_data_rows_pick(const sgfs_data *d, const int64_t *row, int64_t n, double *x, double *y);
+/* Rows that will be picked soon: bring the first of them near, without waiting. */
+void sgfsi_data_rows_fetch(const sgfs_data *d, const int64_t *row, int64_t n);
 /* Rows row[0..n-1] of the table, whatever rows d has, treated as rows of d are. */
 void sgfsi_data_rows_table(const sgfs_data *d, const int64_t *row, int64_t n, double *x, double *y);
 /* n rows of the data that stand for all of them: evenly spaced, and where the order is random,
@@ -140,6 +142,7 @@ const sgfs_batch *sgfsi_rows_range(sgfsi_rows *r, int64_t first, int64_t n);
 const sgfs_batch *sgfsi_rows_beside(sgfsi_rows *r, int64_t first, int64_t n);
 /* rows row[0..n) of the data, drawn in proportion to their weights: each counts once; */
 const sgfs_batch *sgfsi_rows_drawn(sgfsi_rows *r, const int64_t *row, int64_t n);
+const sgfs_batch *sgfsi_rows_beside_drawn(sgfsi_rows *r, const int64_t *row, int64_t n);
 /* rows row[0..n) of the table, whatever rows the data have, with their weights. */
 const sgfs_batch *sgfsi_rows_table(sgfsi_rows *r, const int64_t *row, int64_t n);
 

@@ -245,8 +245,12 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
         status = move(s, 1 - part * (1 - rho), 2 * now->t, theta, &accepted, err);
         if (status == SGFS_OK && accepted) go(e, s->D, theta);
     }
-    int64_t middle = e->veto.rows_touched;
-    if (status == SGFS_OK) status = move(s, rho, 2 * now->t + 1, theta, &accepted, err);
+    int64_t middle = e->veto.rows_touched, long_move = 2 * now->t + 1;
+    if (e->asks) { /* what the next long moves will ask comes from memory meanwhile */
+        const sgfsi_move here = {.seed = s->seed, .chain = s->chain};
+        sgfsi_thinning_fetch(&e->veto, &here, long_move + 2, long_move + 4);
+    }
+    if (status == SGFS_OK) status = move(s, rho, long_move, theta, &accepted, err);
     if (status != SGFS_OK) return status;
     if (accepted) go(e, s->D, theta);
     int64_t rows = e->veto.rows_touched - before;

@@ -56,6 +56,7 @@ static sgfs_status open_psgld(sgfs_sampler *sampler, sgfs_err *err) {
     if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
     *s = (psgld){.G = room, .z = room + D, .V = room + 2 * D};
     sampler->state = s;
+    sampler->eval.gradient_only = true;
     return sgfsi_schedule_check(sampler, err);
 }
 

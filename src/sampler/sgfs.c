@@ -101,6 +101,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
         s->filled ? SGFS_OK : sgfsi_sgfs_matrix_fill(&s->K, sampler, theta, s->G, err);
     if (status != SGFS_OK) return status;
     s->filled = true;
+    e->gradient_only = !sgfsi_sgfs_matrix_due(&s->K, now);
     status = sgfsi_eval_gradient(e, now->t, SGFSI_ROWS, theta, s->G,
                                  now->want_lp ? &stats[SGFSI_LP] : NULL, err);
     if (status == SGFS_OK)

@@ -273,6 +273,12 @@ sgfs_status sgfsi_sgfs_matrix_fill(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, 
     return status;
 }
 
+bool sgfsi_sgfs_matrix_due(const sgfsi_sgfs_matrix *k, const sgfs_iteration *now) {
+    bool first = k->source == SGFSI_FROM_NOTHING || /* of all iterations, or after warm-up */
+                 (now->t > now->warmup && k->source != SGFSI_FROM_SCORES);
+    return first || sgfsi_turns_due(&k->turns, now);
+}
+
 sgfs_status sgfsi_sgfs_matrix_renew(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler,
                                     const sgfs_iteration *now, double alpha, const double *theta,
                                     sgfs_err *err) {
@@ -282,9 +288,7 @@ sgfs_status sgfsi_sgfs_matrix_renew(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler,
     if (k->by_model && enough && now->t == now->warmup / 2) sgfsi_average_restart(&k->scores);
     k->passing = k->by_model && enough && now->t < now->warmup / 2;
     int64_t after = now->t - now->warmup;
-    bool first = k->source == SGFSI_FROM_NOTHING || /* of all iterations, or after warm-up */
-                 (after > 0 && k->source != SGFSI_FROM_SCORES);
-    if (!first && !sgfsi_turns_due(&k->turns, now)) {
+    if (!sgfsi_sgfs_matrix_due(k, now)) {
         bool stale =
             !k->B.is_fisher && alpha != k->alpha && (after == 1 || after % k->turns.every == 0);
         return stale ? refactor(k, sampler, source_of(k), k->fades, alpha, err) : SGFS_OK;

@@ -74,6 +74,8 @@ sgfs_status sgfsi_sgfs_matrix_open(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, 
 sgfs_status sgfsi_sgfs_matrix_fill(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, const double *theta,
                                    double *G, sgfs_err *err);
 
+/* Will the scores of this iteration be learned from? */
+bool sgfsi_sgfs_matrix_due(const sgfsi_sgfs_matrix *k, const sgfs_iteration *now);
 /* After sgfsi_eval_gradient of this iteration: learn from its batch and factor, where it is due. */
 sgfs_status sgfsi_sgfs_matrix_renew(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler,
                                     const sgfs_iteration *now, double alpha, const double *theta,

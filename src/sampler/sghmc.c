@@ -63,6 +63,7 @@ static sgfs_status open_sghmc(sgfs_sampler *sampler, sgfs_err *err) {
     *s = (sghmc){.G = room, .z = room + D, .v = room + 2 * D};
     s->estimates = strcmp(set->noise_estimate, "none") != 0;
     sampler->state = s;
+    sampler->eval.gradient_only = !s->estimates;
     sgfs_status status = sgfsi_schedule_check(sampler, err);
     if (status != SGFS_OK || !s->estimates) return status;
     const sgfs_fisher_kind *diag = &sgfs_fisher_diag;

@@ -52,6 +52,7 @@ static sgfs_status open_sgld(sgfs_sampler *sampler, sgfs_err *err) {
     if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
     *s = (sgld){.G = room, .z = room + D};
     sampler->state = s;
+    sampler->eval.gradient_only = true;
     sgfs_status status = sgfsi_schedule_check(sampler, err);
     if (status != SGFS_OK) return status;
     status = sgfsi_precondition_open(&s->C, sampler, &set->precondition,

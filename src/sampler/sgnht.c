@@ -60,6 +60,7 @@ static sgfs_status open_sgnht(sgfs_sampler *sampler, sgfs_err *err) {
     if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
     *s = (sgnht){.friction = set->m.friction, .G = room, .z = room + D, .v = room + 2 * D};
     sampler->state = s;
+    sampler->eval.gradient_only = true;
     return sgfsi_schedule_check(sampler, err);
 }
 

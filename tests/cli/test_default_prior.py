@@ -81,16 +81,53 @@ def test_numbers_and_columns_of_zeros_and_ones(site, words):
     np.testing.assert_allclose(softmax["mean"], wanted, rtol=1e-6)
 
 
-def test_sparse_columns_are_not_centred(site):
-    """The years, of which every row has one, are; the intercept is the one where the city is 0, and as wide as the city's
-    mean times its coefficient's sd makes it."""
-    scale, middle = YEAR.std(ddof=1), YEAR.mean()
-    A = np.column_stack([np.ones(ROWS), (YEAR - middle) / scale, CITY])
-    t = logistic_mode(A, np.diag([1 / (1 + CITY.mean() ** 2), 1, 1]) / 2.5**2)
-    got = mode(site, "logistic", "rows.svm")
-    np.testing.assert_allclose(got["mean"], [t[0] - t[1] * middle / scale, t[1] / scale, t[2]], rtol=1e-5)
-    dense = mode(site, "logistic", "both.csv")  # where the data decide the slope, so do they here
-    assert abs(got["mean"][1] / dense["mean"][1] - 1) < 0.1
+VISITS = np.where(np.arange(ROWS) % 5 < 3, 40 + 3 * RNG.standard_normal(ROWS), 0)  # zeros, and numbers far from them
+RARE = (np.arange(ROWS) % 29 == 4).astype(float)
+TARGETS = {"logistic": LABEL, "softmax": (np.arange(ROWS) * 7 + LABEL) % 3, "poisson": np.floor(3 * CITY + 2 + NOISE).clip(0),
+           "linear": PRICE}
+
+
+def both_ways(site, y, some=slice(None)):
+    """The same table dense and as sparse rows: years, of which every row has one, and three columns with zeros."""
+    table = np.column_stack([YEAR, CITY, VISITS, RARE])[some]
+    write(site.folder / "dense.csv", ["f1,f2,f3,f4,y", *(",".join(map(repr, map(float, (*x, v)))) for x, v in zip(table, y[some]))])
+    write(site.folder / "sparse.svm", [f"{float(v)!r} " + " ".join(f"{j + 1}:{float(c)!r}" for j, c in enumerate(x) if c) for x, v in zip(table, y[some])])
+
+
+@pytest.mark.parametrize("model", TARGETS)
+def test_sparse_rows_have_the_prior_of_dense_ones(site, model):
+    """Only the years can be centred in sparse rows; the intercept is at the means of all columns nevertheless."""
+    both_ways(site, TARGETS[model])
+    dense, sparse = mode(site, model, "dense.csv"), mode(site, model, "sparse.svm")
+    sd, got = (np.sqrt(np.diag(fit["cov"])) for fit in (dense, sparse))
+    np.testing.assert_allclose(np.array(sparse["mean"]) / sd, np.array(dense["mean"]) / sd, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(got, sd, rtol=1e-4)
+
+
+@pytest.mark.parametrize("some", [slice(None), slice(2, 6)])
+def test_sparse_linear_draws_have_the_prior_of_dense_ones(site, some):
+    """Independent draws in closed form, with more rows than columns and with fewer."""
+    both_ways(site, PRICE, some)
+    draws = []
+    for data in ("dense.csv", "sparse.svm"):
+        site.ok("sample", "linear", "--data", data, "--sampler", "exact-linear", "--draws", "5000", "--chains", "4", "--seed", "3",
+                "--out", "fit.run", "--overwrite", "-q")
+        draws.append(site.draws().reshape(20000, -1))
+    np.testing.assert_allclose(header(site)["model_info"]["prior_sds"][0], 2.5 * PRICE[some].std(ddof=1), rtol=1e-9)
+    dense, sparse = draws  # 20,000 independent draws each: an error of 0.01 sd in a difference of means
+    sd = dense.std(0)
+    assert np.abs((sparse.mean(0) - dense.mean(0)) / sd).max() < 0.05
+    assert np.abs(sparse.std(0) / sd - 1).max() < 0.05
+
+
+def test_a_run_on_sparse_rows_that_goes_on_keeps_the_prior(site):
+    both_ways(site, LABEL)
+    words = ("sample", "logistic", "--data", "sparse.svm", "--sampler", "nuts", "--seed", "3", "--chains", "1", "--allow-unconverged", "-q")
+    site.ok(*words, "--draws", "60", "--out", "whole.run", "--overwrite")
+    site.ok(*words, "--draws", "30", "--out", "part.run", "--overwrite")
+    site.ok("sample", "--resume", "part.run", "--draws", "60", "--allow-unconverged", "-q")
+    assert header(site, "part.run")["model_info"]["prior_means"] == header(site, "whole.run")["model_info"]["prior_means"]
+    np.testing.assert_array_equal(site.draws("part.run"), site.draws("whole.run"))
 
 
 GROUP = np.arange(ROWS) % 3

@@ -159,7 +159,10 @@ def test_too_many_labels(site):
 
 def test_reference_mistakes(site):
     done = site("optimize", "softmax", "--data", "words.csv", "--reference-class", "maybe")
-    assert done.returncode == USAGE and "--reference-class maybe" in done.stderr and "no, yes" in done.stderr
+    assert done.returncode == USAGE and "--reference-class maybe" in done.stderr and 'it has "no", "yes"' in done.stderr
+    assert "did you mean" not in done.stderr
+    done = site("optimize", "softmax", "--data", "words.csv", "--reference-class", "yess")
+    assert done.returncode == USAGE and 'did you mean "yes"?' in done.stderr
     done = site("optimize", "logistic", "--data", "two.csv", "--reference-class", "1")
     assert done.returncode == USAGE and "no meaning for model logistic" in done.stderr
     done = site("simulate", "poisson", "--reference-class", "1", "--out", "x.npy")

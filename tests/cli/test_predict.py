@@ -396,6 +396,12 @@ def test_all_new_words_are_in_one_sentence(sgfs):
     said = 'new.csv:3: column "city" holds "oslo" and 1 more new word, column "shop" holds "k9", which the run has not seen.'
     assert done.returncode == 3 and said in done.stderr, done.stderr
     assert 'counts as the first one that the run saw in that column ("a")' in done.stderr
+    write(sgfs.folder / "less.csv", ["shop,size,town", "u,1,a", "k9,2,b", "k7,2,b"])  # and columns that are not there
+    done = sgfs("predict", "old.run", "--data", "less.csv")
+    said = 'less.csv: lacks 2 columns that the run was made with: "city", "x"; and column "shop" holds "k9" and 1 more new word, which the run has not seen'
+    assert done.returncode == 3 and said in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    done = sgfs("predict", "old.run", "--data", "less.csv", "--new-words", "zero")
+    assert done.returncode == 3 and 'with: "city", "x".' in done.stderr and "k9" not in done.stderr, done.stderr
     write(sgfs.folder / "same.csv", ["city,shop,x", "a,u,1", "a,v,2", "a,u,3", "a,u,4"])
     for name, words in (("new", ("--new-words", "zero")), ("same", ())):
         sgfs.ok("predict", "old.run", "--data", f"{name}.csv", "--out", f"p-{name}.csv", *words)

@@ -187,6 +187,11 @@ def test_max_time(site, reference):
     assert process.returncode == STOPPED and err.count("\n") == 1 and out == ""
     check_whole_draws(site, reference)
     assert summary_of(site, "long.run")["state"] == "stopped early"
+    said = "long.run is not complete (stopped early)"
+    done = site("compare", "reference.run", "--reference", "long.run")
+    assert done.returncode == 0 and "warning: the reference " + said in done.stderr
+    done = site("compare", "long.run", "--reference", "reference.run")
+    assert done.returncode == 0 and "warning: the run " + said in done.stderr and "the reference reference.run is not" not in done.stderr
 
 
 def test_killed_at_any_moment(site, reference):

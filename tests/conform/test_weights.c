@@ -264,14 +264,14 @@ static void check_alias(int64_t n, const double *w) {
     for (int64_t i = 0; i < n; i++) total += w[i];
     assert_int_equal(sgfsi_alias_open(&a, n, w, total, &arena, NULL), SGFS_OK);
     for (int64_t i = 0; i < n; i++) {
-        double stay = a.stay[i] == UINT64_MAX ? 1 : ldexp((double)a.stay[i], -64);
+        double stay = a.cell[i].stay == UINT64_MAX ? 1 : ldexp((double)a.cell[i].stay, -64);
         mass[i] += stay;
-        mass[a.other[i]] += 1 - stay;
+        mass[a.cell[i].other] += 1 - stay;
     }
     for (int64_t i = 0; i < n; i++) {
         assert_near(mass[i] / (double)n, w[i] / total, 1e-14, "probability of a row");
         if (w[i] > 0) continue;
-        assert_true(mass[i] == 0 && a.stay[i] == 0 && a.other[i] != i);
+        assert_true(mass[i] == 0 && a.cell[i].stay == 0 && a.cell[i].other != i);
     }
     sgfsi_arena_free(&arena);
     free(mass);
@@ -304,8 +304,8 @@ static void test_rows_of_weight_zero_are_never_drawn(void **state) {
         assert_int_equal(sgfsi_alias_open(&a, 400, w, total * (0.8 + 0.2 * k), &arena, NULL),
                          SGFS_OK);
         for (int64_t i = 0; i < 400; i++) {
-            if (w[i] == 0) assert_true(a.stay[i] == 0);
-            if (a.other[i] != i) assert_true(w[a.other[i]] > 0);
+            if (w[i] == 0) assert_true(a.cell[i].stay == 0);
+            if (a.cell[i].other != i) assert_true(w[a.cell[i].other] > 0);
             else assert_true(w[i] > 0);
         }
         sgfsi_arena_free(&arena);

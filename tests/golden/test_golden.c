@@ -88,7 +88,7 @@ static const golden chains[] = {
      {0.47098216872949866, 1.4354919680371725, -0.55052996304878721}},
     {"logistic",
      {"sampler.kind", "exact-rows", "sampler.psi_entries", "40", "sampler.rho", "0.5", NULL},
-     {0.48319535481318848, 1.4469223593648515, -0.54849697875244474}},
+     {0.50562426135256533, 1.4353611858513147, -0.56717112156915872}},
     {"linear",
      {"sampler.kind", "exact-rows", NULL},
      {0.24269117757772354, 0.84879961374326585, -0.38685604197497359, -0.024084900280142714}},
@@ -158,7 +158,7 @@ static void test_other_ends_have_another_number(void **state) {
     const struct {
         int number;
         uint32_t crc;
-    } written = {1, 0xe2bee206};
+    } written = {2, 0x576921c2};
     uint32_t crc = 0;
     for (size_t k = 0; k < sizeof chains / sizeof chains[0]; k++)
         crc = sgfsi_crc32(crc, chains[k].end, sizeof chains[k].end);

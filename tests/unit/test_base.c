@@ -18,7 +18,6 @@
 #include "base/config.h"
 #include "base/file.h"
 #include "base/io.h"
-#include "base/json.h"
 #include "base/nearest.h"
 #include "base/printable.h"
 #include "base/rng.h"
@@ -473,104 +472,6 @@ static void test_errors_speak_to_no_terminal(void **state) {
     }
 }
 
-/* ---- json ------------------------------------------------------------------------------------ */
-
-static void test_json_round_trip(void **state) {
-    (void)state;
-    static const double x[] = {0.1, -2.385e-300, 1.7976931348623157e308, 4.9406564584124654e-324,
-                               3};
-    sgfsi_json *o = sgfsi_json_object();
-    sgfsi_json_nums(o, "x", 5, x);
-    sgfsi_json_int(o, "big", INT64_MAX);
-    sgfsi_json_int(o, "small", INT64_MIN);
-    sgfsi_json_flag(o, "yes", true);
-    sgfsi_json_text(o, "text", "tab\t\"quote\" \xE2\x82\xAC");
-    sgfsi_json_text(o, "none", NULL);
-    for (int indented = 0; indented < 2; indented++) {
-        char *text = sgfsi_json_dump(o, indented == 1);
-        assert_non_null(text);
-        assert_true((strchr(text, '\n') != NULL) == (indented == 1));
-        sgfsi_json *v = sgfsi_json_parse(text, strlen(text), "test", NULL);
-        assert_non_null(v);
-        for (int i = 0; i < 5; i++) {
-            double back;
-            assert_true(sgfsi_json_as_num(sgfsi_json_at(sgfsi_json_get(v, "x"), i), &back));
-            assert_true(back == x[i]);
-        }
-        assert_int_equal(sgfsi_json_length(sgfsi_json_get(v, "x")), 5);
-        assert_null(sgfsi_json_at(sgfsi_json_get(v, "x"), 5));
-        assert_null(sgfsi_json_at(sgfsi_json_get(v, "x"), -1));
-        assert_true(sgfsi_json_get_int(v, "big", 0) == INT64_MAX);
-        assert_true(sgfsi_json_get_int(v, "small", 0) == INT64_MIN);
-        assert_string_equal(sgfsi_json_get_text(v, "text", ""), "tab\t\"quote\" \xE2\x82\xAC");
-        assert_string_equal(sgfsi_json_get_text(v, "none", "absent"), "absent");
-        assert_int_equal(sgfsi_json_length(v), -1);
-        assert_true(sgfsi_json_get_num(v, "text", 7.5) == 7.5);
-        sgfsi_json_free(v);
-        free(text);
-    }
-    sgfsi_json_free(o);
-}
-
-static void test_json_has_null_for_what_is_not_a_number(void **state) {
-    (void)state;
-    const double x[] = {NAN, INFINITY, -INFINITY, 1.5};
-    double back = 0;
-    sgfsi_json *o = sgfsi_json_object();
-    sgfsi_json_nums(o, "x", 4, x);
-    char *text = sgfsi_json_dump(o, false);
-    assert_string_equal(text, "{\"x\":[null,null,null,1.5]}");
-    assert_true(sgfsi_json_as_num(sgfsi_json_at(sgfsi_json_get(o, "x"), 0), &back));
-    assert_true(isnan(back) != 0);
-    assert_false(sgfsi_json_as_num(NULL, &back));
-    free(text);
-    sgfsi_json_free(o);
-}
-
-/* A column name in Latin-1 must not vanish from a header. */
-static void test_json_keeps_text_that_is_not_utf8(void **state) {
-    (void)state;
-    sgfsi_json *o = sgfsi_json_object();
-    sgfsi_json_text(o, "name",
-                    "gr\xF6\xDF"
-                    "e");
-    assert_string_equal(sgfsi_json_get_text(o, "name", ""), "gr\xC3\xB6\xC3\x9F"
-                                                            "e");
-    sgfsi_json_free(o);
-}
-
-/* A member that could not be made: its parent remembers it, and so does whatever holds the parent. */
-static void test_json_that_lost_a_member_has_no_text(void **state) {
-    (void)state;
-    sgfsi_json *o = sgfsi_json_object(), *inner = sgfsi_json_object_in(o, "inner"),
-               *other = sgfsi_json_array();
-    sgfsi_json_num(inner, "x", 2.385);
-    assert_true(sgfsi_json_whole(o));
-    sgfsi_json_put(inner, "lost", NULL);
-    sgfsi_json_num(inner, "y", 7.17);
-    assert_false(sgfsi_json_whole(o));
-    assert_null(sgfsi_json_dump(o, true));
-    assert_null(sgfsi_json_copy(o));
-    assert_true(sgfsi_json_get_num(sgfsi_json_get(o, "inner"), "y", 0) == 7.17);
-    sgfsi_json_put(other, NULL, o); /* taken over, with what is known of it */
-    assert_false(sgfsi_json_whole(other));
-    assert_null(sgfsi_json_finish(other));
-    assert_false(sgfsi_json_whole(NULL));
-}
-
-static void test_json_refuses_what_is_not_json(void **state) {
-    (void)state;
-    static const char *const bad[] = {"",      "{",           "{\"a\": 1,}", "{\"a\": 1, \"a\": 2}",
-                                      "[nan]", "{\"a\": 1} x"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        sgfs_err err = {0};
-        assert_null(sgfsi_json_parse(bad[i], strlen(bad[i]), "f.json", &err));
-        assert_int_equal(err.code, SGFS_EDATA);
-        assert_int_equal(strncmp(err.text, "f.json:", 7), 0);
-        assert_null(sgfsi_json_parse(bad[i], strlen(bad[i]), "f.json", NULL));
-    }
-}
-
 /* ---- files ----------------------------------------------------------------------------------- */
 
 static char folder[64], path[96];
@@ -864,12 +765,7 @@ int main(void) {
         cmocka_unit_test(test_errors_are_sentences_that_fit),
         cmocka_unit_test(test_why_nothing_came_back),
         cmocka_unit_test(test_errors_speak_to_no_terminal),
-        cmocka_unit_test(test_json_round_trip),
-        cmocka_unit_test(test_json_has_null_for_what_is_not_a_number),
-        cmocka_unit_test(test_json_keeps_text_that_is_not_utf8),
-        cmocka_unit_test(test_json_that_lost_a_member_has_no_text),
         cmocka_unit_test(test_whatever_becomes_of_work_done_apart_is_told),
-        cmocka_unit_test(test_json_refuses_what_is_not_json),
         IN_FOLDER(test_a_file_appears_when_it_is_complete),
         IN_FOLDER(test_an_abandoned_file_leaves_nothing),
         IN_FOLDER(test_an_existing_file_is_refused_and_survives),

@@ -208,7 +208,7 @@ static void assert_asks(sgfsi_batcher *b, int64_t t, bool own, int64_t from, int
     memset(asked, 0, sizeof asked);
     if (own) add_pages(b, t, wanted);
     for (int64_t k = from; k <= to; k++) add_pages(b, t + k, wanted);
-    assert_non_null(sgfsi_batcher_next(b, t, SGFSI_ROWS, NULL));
+    assert_non_null(sgfsi_batcher_next(b, t, SGFSI_ROWS, false, NULL));
     for (int k = 0; k < PAGES; k++) {
         if (asked[k] != wanted[k])
             fail_msg("iteration %d, page %d: asked for is %d", (int)t, k, asked[k]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_sweep.c: passes that take rows where they lie (posterior/sweep.h) against the same passes
  * over rows that are gathered, for which a list of all rows is enough: models, types of numbers,
- * numbers of columns, with and without an intercept, standardised, weighted.
+ * numbers of columns, with and without an intercept, standardised, weighted; and minibatches.
  */
 #include "posterior/posterior.h"
 #include "posterior/sweep.h"
@@ -19,6 +19,29 @@ typedef struct setting {
 static void set(sgfs_config *cfg, const char *key, const char *value) {
     sgfs_err err;
     if (sgfs_config_set(cfg, key, value, &err) != SGFS_OK) fail_msg("%s", err.text);
+}
+
+/* The same minibatches with and without their scores. */
+static void compare_minibatches(const sgfs_model *m, const double *theta) {
+    enum { BATCH = 101 };
+    sgfsi_arena arena = {NULL};
+    sgfsi_eval e = {0};
+    sgfs_err err = {SGFS_OK, ""};
+    double G[2][MOST + 2], lp[2], most = 0;
+    if (sgfsi_eval_open(&e, m, &sgfs_scheme_with, BATCH, &arena, &err) != SGFS_OK)
+        fail_msg("%s", err.text);
+    assert_non_null(e.sweep);
+    for (int64_t t = 1; t < 4; t++) {
+        for (int k = 0; k < 2; k++) {
+            e.gradient_only = k == 0;
+            if (sgfsi_eval_gradient(&e, t, SGFSI_ROWS, theta, G[k], &lp[k], &err) != SGFS_OK)
+                fail_msg("%s", err.text);
+        }
+        for (int64_t j = 0; j < m->D; j++) most = fmax(most, fabs(G[1][j]));
+        assert_near(lp[0], lp[1], 1e-12 * fabs(lp[1]), m->kind->name);
+        for (int64_t j = 0; j < m->D; j++) assert_near(G[0][j], G[1][j], 1e-11 * most, "gradient");
+    }
+    sgfsi_arena_free(&arena);
 }
 
 /* Both ways at one place. Sums of 3001 numbers in another order differ by a few dozen roundings of
@@ -64,6 +87,7 @@ static void compare(const setting *s) {
     for (int64_t j = 0; j < m->D; j++) most = fmax(most, fabs(G[1][j]));
     assert_near(lp[0], lp[1], 1e-12 * fabs(lp[1]), s->model);
     for (int64_t j = 0; j < m->D; j++) assert_near(G[0][j], G[1][j], 1e-11 * most, s->model);
+    compare_minibatches(m, theta);
     sgfs_model_free(g);
     sgfs_model_free(m);
     sgfs_data_free(listed);

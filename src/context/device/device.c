@@ -178,20 +178,31 @@ void sgfsi_outer_of(SGFSI_HERE, const sgfsi_outer *o, double *B, int64_t stride)
     for (int64_t i = 0; i < o->n; i++) outer_row(o, i, B + i * stride);
 }
 
+/* ss += v_i^2 x_ij^2 of four rows in turn (v NULL: 1), so that ss is read and written once for them.
+ */
+static void add_four_squares(int64_t k, const double *v, const double *X, double *restrict ss) {
+    const double *a = X, *b = X + k, *c = X + 2 * k, *d = X + 3 * k;
+    double square[4] = {1, 1, 1, 1};
+    for (int r = 0; v != NULL && r < 4; r++) square[r] = v[r] * v[r];
+    for (int64_t j = 0; j < k; j++) {
+        double sum = ss[j] + square[0] * (a[j] * a[j]);
+        sum += square[1] * (b[j] * b[j]);
+        sum += square[2] * (c[j] * c[j]);
+        ss[j] = sum + square[3] * (d[j] * d[j]);
+    }
+}
+
 void sgfsi_squares(SGFSI_HERE, int64_t n, int64_t k, const double *v, const double *X, double *ss) {
     if (dev->ops->squares != NULL) {
         dev->ops->squares(dev, n, k, v, X, ss);
         return;
     }
     memset(ss, 0, (size_t)k * sizeof *ss);
-    for (int64_t i = 0; i < n; i++) {
-        const double *x = X + i * k;
-        if (v == NULL) {
-            for (int64_t j = 0; j < k; j++) ss[j] += x[j] * x[j];
-        } else {
-            double square = v[i] * v[i];
-            for (int64_t j = 0; j < k; j++) ss[j] += square * (x[j] * x[j]);
-        }
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) add_four_squares(k, v != NULL ? v + i : NULL, X + i * k, ss);
+    for (; i < n; i++) {
+        double square = v != NULL ? v[i] * v[i] : 1;
+        for (int64_t j = 0; j < k; j++) ss[j] += square * (X[i * k + j] * X[i * k + j]);
     }
 }
 
