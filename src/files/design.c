@@ -284,18 +284,21 @@ static sgfs_status open_files(sgfs_data *d, const char *name, const sgfs_config 
     }
     status = made ? sgfsi_files_read(&files, &options, &d->table, err)
                   : sgfsi_fail_memory(err, "the list of files");
+    for (int64_t i = 0; i < files.count && status == SGFS_OK; i++)
+        sgfsi_fingerprint_begin(&d->print[i], files.path[i], &d->table);
+    if (status == SGFS_OK && d->table.y != NULL) {
+        d->y = d->table.y;
+        d->has_target = true;
+        d->target.name = d->table.target_name;
+    }
+    /* Files are read for their checksums last: what has no room here is refused before. */
+    if (status == SGFS_OK) status = finish(d, NULL, NULL, cfg, err);
     for (int64_t i = 0; i < files.count && status == SGFS_OK; i++) {
         bool kept = strcmp(files.path[i], files.name[i]) == 0; /* not a copy of what a pipe gave */
         status = sgfsi_fingerprint_add(d, i, files.path[i], kept, &stamp[i], err);
     }
     free(stamp);
     sgfsi_files_close(&files);
-    if (status == SGFS_OK && d->table.y != NULL) {
-        d->y = d->table.y;
-        d->has_target = true;
-        d->target.name = d->table.target_name;
-    }
-    if (status == SGFS_OK) status = finish(d, NULL, NULL, cfg, err);
     if (status != SGFS_OK || !d->has_target || options.target[0] != '\0') return status;
     /* The last column was taken because nobody said anything, unless a packed file said so. */
     bool packed = d->table.parts > 0 && d->table.part[0].packed != NULL;
@@ -326,7 +329,8 @@ sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgfs_err *er
         return NULL;
     }
     sgfs_data *d = new_data(path, cfg, err);
-    if (d != NULL && open_files(d, path, cfg, err) != SGFS_OK) {
+    if (d != NULL &&
+        sgfsi_arena_explain(&d->arena, open_files(d, path, cfg, err), err) != SGFS_OK) {
         sgfs_data_free(d);
         return NULL;
     }
