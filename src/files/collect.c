@@ -260,16 +260,30 @@ static bool append_sparse(growing *g, const sgfsi_flow_block *block) {
     return true;
 }
 
-static sgfs_status fail_too_large(const sgfsi_flow *flow, const char *path, double rows,
-                                  double bytes, sgfs_err *err) {
+/* Of the rows that have come so far. */
+static double bytes_of(const growing *g, const sgfsi_table *head) {
+    const double entry = sizeof *g->col + sizeof *g->value,
+                 cell = (double)sgfsi_dtype_size(head->type);
+    return head->type == SGFSI_CSR ? (double)g->entries * entry + 16 * (double)g->rows
+                                   : (double)g->rows * (double)head->cols * cell;
+}
+
+/* How much memory all rows would need, going by those that have come so far. */
+static sgfs_status fail_too_large(const sgfsi_flow *flow, const char *path, const growing *g,
+                                  sgfs_err *err) {
     char need[24], have[24];
-    bool halves = flow->head.type == SGFSI_F64;
+    double fraction = flow->fraction(flow);
+    bool halves = flow->head.type == SGFSI_F64, guessed = fraction > 0;
+    if (g->rows == 0) return sgfsi_fail_memory(err, path);
+    if (!guessed) fraction = 1;
     return sgfsi_fail(
         err, SGFS_ENOMEM,
-        "%.200s: its %.3g rows need about %s of memory, and there are %s: `sgfs pack` "
-        "writes them to a file, which is then read without any%s.",
-        path, rows, sgfsi_format_bytes(bytes, need), sgfsi_format_bytes(sgfsi_memory(), have),
-        halves ? "; --storage f32 takes half of it" : "");
+        "%.200s: its %s%.3g rows need %s%s of memory, up to twice that while they are read, and "
+        "there "
+        "are %s in all: `sgfs pack` writes them to a file, which is then read without any%s.",
+        path, guessed ? "" : "first ", (double)g->rows / fraction, guessed ? "about " : "",
+        sgfsi_format_bytes(bytes_of(g, &flow->head) / fraction, need),
+        sgfsi_format_bytes(sgfsi_memory(), have), halves ? "; --storage f32 takes half of it" : "");
 }
 
 static sgfs_status collect_rows(sgfsi_flow *flow, const char *path, growing *g,
@@ -290,21 +304,20 @@ static sgfs_status collect_rows(sgfsi_flow *flow, const char *path, growing *g,
             if (most > 0 && (double)g->room * (double)row_bytes > most) /* one too many is seen */
                 g->room = (int64_t)(most / (double)row_bytes) + 1;
             if (!sgfsi_resize(&g->cells, g->room, row_bytes))
-                return sgfsi_fail_memory(err, "the table");
+                return fail_too_large(flow, path, g, err);
         }
         block.cells = sparse ? NULL : (char *)g->cells + (size_t)g->rows * row_bytes;
         sgfs_status status = flow->next(flow, sparse ? INT64_MAX : g->room - g->rows, &block, err);
         if (status != SGFS_OK) return status;
         if (sparse && block.n > 0 && !append_sparse(g, &block))
-            return sgfsi_fail_memory(err, "the rows");
+            return fail_too_large(flow, path, g, err);
         g->rows += block.n;
-        double fraction = flow->fraction(flow), entry = sizeof *g->col + sizeof *g->value;
-        double bytes = sparse ? (double)g->entries * entry + 16 * (double)g->rows
-                              : (double)g->rows * (double)row_bytes;
+        double fraction = flow->fraction(flow);
+        double bytes = bytes_of(g, &flow->head);
         sgfsi_tick(&ticker, fraction);
         /* Going by what has come so far; a tenth more than there is, and not by little text. */
         if (fraction > 0 && bytes > MOST_UNLOOKED && bytes / fraction > 1.1 * sgfsi_memory())
-            return fail_too_large(flow, path, (double)g->rows / fraction, bytes / fraction, err);
+            return fail_too_large(flow, path, g, err);
         status = sgfsi_check_bytes(path, bytes, most, err);
         if (status != SGFS_OK) return status;
     }

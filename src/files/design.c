@@ -284,22 +284,24 @@ static sgfs_status open_files(sgfs_data *d, const char *name, const sgfs_config 
     }
     status = made ? sgfsi_files_read(&files, &options, &d->table, err)
                   : sgfsi_fail_memory(err, "the list of files");
+    for (int64_t i = 0; i < files.count && status == SGFS_OK; i++)
+        sgfsi_fingerprint_begin(&d->print[i], files.path[i], &d->table);
+    if (status == SGFS_OK && d->table.y != NULL) {
+        d->y = d->table.y;
+        d->has_target = true;
+        d->target.name = d->table.target_name;
+    }
+    /* The last column is taken where nobody says anything, unless the file itself says so. */
+    bool packed = d->table.parts > 0 && d->table.part[0].packed != NULL;
+    d->target_guessed = options.target[0] == '\0' && d->table.y == NULL && !packed;
+    /* Files are read for their checksums last: what has no room here is refused before. */
+    if (status == SGFS_OK) status = finish(d, NULL, NULL, cfg, err);
     for (int64_t i = 0; i < files.count && status == SGFS_OK; i++) {
         bool kept = strcmp(files.path[i], files.name[i]) == 0; /* not a copy of what a pipe gave */
         status = sgfsi_fingerprint_add(d, i, files.path[i], kept, &stamp[i], err);
     }
     free(stamp);
     sgfsi_files_close(&files);
-    if (status == SGFS_OK && d->table.y != NULL) {
-        d->y = d->table.y;
-        d->has_target = true;
-        d->target.name = d->table.target_name;
-    }
-    if (status != SGFS_OK) return status;
-    /* The last column is taken where nobody says anything, unless a packed file says so. */
-    bool packed = d->table.parts > 0 && d->table.part[0].packed != NULL;
-    d->target_guessed = options.target[0] == '\0' && d->y == NULL && !packed;
-    status = finish(d, NULL, NULL, cfg, err);
     d->target_guessed = d->target_guessed && d->has_target;
     if (d->target_guessed && d->table.named && strcmp(d->target.name, "y") != 0)
         sgfsi_say(options.log, SGFS_NOTE,
@@ -328,7 +330,8 @@ sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgfs_err *er
         return NULL;
     }
     sgfs_data *d = new_data(path, cfg, err);
-    if (d != NULL && open_files(d, path, cfg, err) != SGFS_OK) {
+    if (d != NULL &&
+        sgfsi_arena_explain(&d->arena, open_files(d, path, cfg, err), err) != SGFS_OK) {
         sgfs_data_free(d);
         return NULL;
     }

@@ -241,7 +241,8 @@ sgfs_status sgfsi_newdata_same_files(const sgfsi_newdata *d, const sgfsi_json *s
         sgfsi_table table = {0};
         const sgfs_reader_kind *kind = sgfsi_table_reader(f->path[i], err);
         if (kind == &sgfs_reader_packed) (void)kind->map(f->path[i], &plain, &table, NULL);
-        status = sgfsi_fingerprint_take(&print[i], f->path[i], &table, err);
+        sgfsi_fingerprint_begin(&print[i], f->path[i], &table);
+        status = sgfsi_fingerprint_take(&print[i], f->path[i], err);
         sgfsi_table_free(&table);
     }
     if (status == SGFS_OK &&

@@ -77,20 +77,20 @@ static const sgfsi_part *packed_part(const sgfsi_table *table, const char *path)
     return NULL;
 }
 
-sgfs_status sgfsi_fingerprint_take(sgfsi_fingerprint *f, const char *path, const sgfsi_table *table,
-                                   sgfs_err *err) {
+void sgfsi_fingerprint_begin(sgfsi_fingerprint *f, const char *path, const sgfsi_table *table) {
     const sgfsi_part *part = packed_part(table, path);
-    *f = (sgfsi_fingerprint){.packed = part != NULL};
+    *f = (sgfsi_fingerprint){.packed = part != NULL, .crc = part != NULL ? crc_of_list(part) : 0};
+}
+
+sgfs_status sgfsi_fingerprint_take(sgfsi_fingerprint *f, const char *path, sgfs_err *err) {
     if (!sgfsi_stamp_take(path, &f->stamp)) return sgfsi_fail_io(err, path, "read it", errno);
-    if (part == NULL) return sgfsi_file_crc(path, &f->crc, err);
-    f->crc = crc_of_list(part);
-    return SGFS_OK;
+    return f->packed ? SGFS_OK : sgfsi_file_crc(path, &f->crc, err);
 }
 
 sgfs_status sgfsi_fingerprint_add(sgfs_data *d, int64_t file, const char *path, bool kept,
                                   const sgfsi_stamp *before, sgfs_err *err) {
     sgfsi_fingerprint *f = &d->print[file];
-    sgfs_status status = sgfsi_fingerprint_take(f, path, &d->table, err);
+    sgfs_status status = sgfsi_fingerprint_take(f, path, err);
     if (status == SGFS_OK && kept && !is_same(&f->stamp, before))
         status = fail_changed(path, "it was read", err);
     if (status != SGFS_OK || !kept) return status;

@@ -32,12 +32,13 @@ bool sgfsi_stamp_take(const char *path, sgfsi_stamp *stamp);
 /* Of all bytes of a file. SGFS_EIO where it cannot be read. */
 sgfs_status sgfsi_file_crc(const char *path, uint32_t *crc, sgfs_err *err);
 
-/* Stamp and checksum of a file, which is packed if the table has it as a part. SGFS_EIO where it
- * cannot be read. */
-sgfs_status sgfsi_fingerprint_take(sgfsi_fingerprint *f, const char *path, const sgfsi_table *table,
-                                   sgfs_err *err);
-/* The same of a file of the data, after the rows were read; before: its stamp before that. SGFS_EIO where the file was
- * changed meanwhile. kept: it will be there later, too, and can be watched. */
+/* The fingerprint of a file begins with what its table knows: a packed file, which is a part of the
+ * table, has its checksum there. Then the file is looked at, and all of it is read unless it is
+ * packed. SGFS_EIO where it cannot be read. */
+void sgfsi_fingerprint_begin(sgfsi_fingerprint *f, const char *path, const sgfsi_table *table);
+sgfs_status sgfsi_fingerprint_take(sgfsi_fingerprint *f, const char *path, sgfs_err *err);
+/* The same of a file of the data, after the rows were read; before: its stamp before that. SGFS_EIO
+ * where the file was changed meanwhile. kept: it will be there later, too, and can be watched. */
 sgfs_status sgfsi_fingerprint_add(sgfs_data *d, int64_t file, const char *path, bool kept,
                                   const sgfsi_stamp *before, sgfs_err *err);
 

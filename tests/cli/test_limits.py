@@ -58,6 +58,20 @@ def test_a_matrix_that_cannot_fit_is_refused_with_both_numbers(site, words):
 
 # ---- rows ----------------------------------------------------------------------------------------
 
+@sanitized
+@pytest.mark.parametrize("name, row", [("long.csv", "0,0,0\n"), ("long.svm", "0 1:1 2:1\n")])
+def test_rows_that_find_no_room_are_refused_with_both_numbers(site, name, row):
+    """Less than there is memory for, by their number alone; but the array cannot double any more."""
+    (site.folder / name).write_text(row * 6000000)
+    limit = 420 << 20
+    done = site("sample", "logistic", "--data", name, "--max-bytes", "1e12", "--out", "long.run", "-q",
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+    (site.folder / name).unlink()
+    assert done.returncode == MEMORY
+    need, there = (float(x) for x in re.findall(r"([\d.]+) MB", done.stderr))
+    assert 140 < need < 250 and there == 440 and "sgfs pack" in done.stderr, done.stderr
+
+
 @pytest.fixture(scope="module")
 def bomb(site):
     """1.6 million rows in a few kB."""

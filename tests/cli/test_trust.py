@@ -58,13 +58,26 @@ def test_a_short_run_is_what_was_asked_for(site):
     assert sample(site, *slow).returncode == DOUBT
 
 
-def test_the_next_command_can_be_pasted(site):
-    sample(site, "--draws", "20")
+@pytest.mark.parametrize("more", [("--draws", "20"), ("--draws", "40", "--thin", "2")])
+def test_the_next_command_goes_on_with_the_run(site, more):
+    """It keeps the draws there are, and the thinning; a run through a pipe has to have its rows once more."""
+    assert sample(site, *more).returncode == 0
+    first = site.draws("a.run")
     told = site.ok("summary", "a.run").stdout.split("\n")[1]
-    assert told.startswith("What to type next: sgfs sample logistic --config a.run --draws ")
-    words = shlex.split(told.removeprefix("What to type next: sgfs "))
-    done = site(*words, "--out", "b.run", "--overwrite")
-    assert done.returncode == 0 and done.stdout.startswith("Trust"), done.stderr
+    assert told.startswith("What to type next: sgfs sample --resume a.run --draws "), told
+    done = site(*shlex.split(told.removeprefix("What to type next: sgfs ")))
+    assert done.returncode == 0 and done.stdout.startswith("Trust"), (done.stdout, done.stderr)
+    longer = site.draws("a.run")
+    thin = int(more[3]) if len(more) > 2 else 1
+    assert longer.shape[1] * thin == int(told.split()[-1]) and (longer[:, :20] == first).all()
+
+
+def test_a_run_whose_steps_follow_its_length_starts_over(site):
+    steps = ("--sampler", "sgfs-f", "--anneal", "late", "--alpha", "0", "--anneal-alpha", "1", "--warmup", "200")
+    assert sample(site, *steps, "--draws", "100").returncode == 0
+    told = json.loads(site.ok("summary", "a.run", "--json").stdout)["next"]
+    assert told.startswith("sgfs sample logistic --config RUN --draws "), told
+    assert site("sample", "--resume", "a.run", "--draws", "200").returncode == 2
 
 
 def test_rows_are_named_where_settings_are_in_the_way(site):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Every fuzz target for a minute, by libFuzzer, with the seeds and whatever earlier minutes found interesting."""
+"""Every fuzz target for a minute (FUZZ_SECONDS), by libFuzzer, with the seeds and whatever earlier minutes found
+interesting."""
 import os
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import pytest
 
 SOURCE = Path(os.environ.get("SGFS_SOURCE", "."))
 BUILD = Path(os.environ.get("SGFS_BUILD", ".")) / "fuzz-build"
+SECONDS = os.environ.get("FUZZ_SECONDS", "60")
 TARGETS = sorted(p.stem.removeprefix("fuzz_") for p in (SOURCE / "fuzz").glob("fuzz_*.c"))
 pytestmark = pytest.mark.skipif(not (shutil.which("clang") and shutil.which("cmake")), reason="no clang, or no cmake")
 
@@ -28,5 +30,5 @@ def built():
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_minute_of_hostile_files(built, target):
-    said = run("sh", "fuzz/run.sh", str(built), "60", "1", target)
+    said = run("sh", "fuzz/run.sh", str(built), SECONDS, "1", target)
     assert f"fuzz {target}: " in said and "nothing found" in said

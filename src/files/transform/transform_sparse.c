@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/scratch.h"
 #include "files/columns.h"
 #include "files/transform/transform_kind.h"
 #include "rows/data.h"
@@ -83,7 +84,16 @@ static sgfs_status open_thin(thin *t, int64_t rows, sgfs_err *err) {
         *array = malloc((n + 1) * sizeof **array);
         made = *array != NULL;
     }
-    return made ? SGFS_OK : sgfsi_fail_memory(err, "the rows");
+    if (made) return SGFS_OK;
+    char needed[24];
+    double entry = sizeof *t->col + sizeof *t->value;
+    return sgfsi_fail(
+        err, SGFS_ENOMEM,
+        "%lld rows of %lld columns need %s of memory while they are made sparse, which "
+        "the memory here does not hold: `sgfs pack` with the same transforms writes "
+        "them to a file, which is then read without any.",
+        (long long)rows, (long long)r->inputs.cols,
+        sgfsi_format_bytes((double)n * (double)inputs * entry + 8 * (double)n, needed));
 }
 
 /* One row of the head; used: it is one of those that stay. */
