@@ -289,6 +289,9 @@ class sgfs_compare(Structure):
         ("worst", c_int64 * 2),
         ("true_inside", c_int64),
         ("true_total", c_int64),
+        ("state", c_char_p),
+        ("reference_state", c_char_p),
+        ("reference_verdict", c_char_p),
     ]
 
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chain/dispersion.h"
 #include "chain/resume.h"
 #include "chain/spread_check.h"
 #include "chain/state.h"
@@ -32,18 +33,21 @@ static bool is_spread_checked(const sgfs_run *run) {
     return !kind->from_curvature && !kind->few_rows;
 }
 
-/* At the mean over all chains, where there is one. sd: D. */
-static bool predict_spread(const sgfs_run *run, double *sd, sgfs_err *why) {
+/* What is looked at once more where the draws have their mean, over all chains, if there is one:
+ * the spread that the curvature predicts (true: sd, D, has it), and how counts vary. */
+static bool look_at_mean(const sgfs_run *run, double *sd, sgfs_err *why) {
     int64_t D = run->model->D, chains = run->plan.chains;
     double *mean = calloc((size_t)D, sizeof *mean);
     if (mean == NULL) sgfsi_fail_memory(why, "the curvature");
-    bool sampled = mean != NULL && is_spread_checked(run);
+    bool sampled = mean != NULL;
     for (int64_t c = 0; sampled && c < chains; c++) {
         const sgfsi_chain *w = &run->chain[c];
         sampled = w->status == SGFS_OK && w->meant > 0;
         for (int64_t j = 0; j < D; j++) mean[j] += w->mean[j] / (double)chains;
     }
-    bool predicted = sampled && sgfsi_curvature_sd(run->model, mean, sd, why);
+    bool predicted =
+        sampled && is_spread_checked(run) && sgfsi_curvature_sd(run->model, mean, sd, why);
+    if (sampled && why->code == SGFS_OK) (void)sgfsi_dispersion_tell(run->model, mean, why);
     free(mean);
     return predicted;
 }
@@ -56,7 +60,7 @@ static sgfs_status hand_over(sgfs_run *run, sgfs_err *err) {
     sgfs_err why = {SGFS_OK, ""};
     if (sd == NULL) sgfsi_fail_memory(&why, "the curvature");
     bool whole = status == SGFS_OK && sd != NULL && sgfs_run_done(run);
-    bool predicted = whole && predict_spread(run, sd, &why);
+    bool predicted = whole && look_at_mean(run, sd, &why);
     if (status == SGFS_OK) status = sgfsi_fail_hard(&why, err);
     for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
         status = sgfsi_chain_report(&run->chain[c], &run->out, true, predicted ? sd : NULL, err);

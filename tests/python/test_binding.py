@@ -17,12 +17,6 @@ def rows(n=200):
     return x, x[:, 0] + rng.normal(size=n)
 
 
-def test_declarations_are_up_to_date():
-    script = SOURCE / "python" / "generate.py"
-    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
 def test_every_struct_and_constant_is_compared_with_the_library(sgfs, monkeypatch):
     from sgfs import _c, _library
 
