@@ -9,7 +9,6 @@
  */
 #include "files/arrow/ipc.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +16,9 @@
 #include "base/little.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "rows/table.h"
 
-enum { MOST_HEAD = 1 << 26, STEP = 1 << 22, DEEP = 32, MOST_FIELDS = 1000000 };
+enum { MOST_HEAD = 1 << 26, STEP = 1 << 22, DEEP = 32 };
 enum { SCHEMA = 1, DICTIONARY = 2, BATCH = 3 }; /* headers of a message */
 
 /* ---- FlatBuffers ----------------------------------------------------------------------------- */
@@ -195,7 +195,7 @@ static bool count_parts(const flat *f, size_t field, int deep, sgfsi_ipc_field *
     size_t list = coded ? 0 : items(f, field, 5, 4, &children);
     for (int64_t k = 0; k < children; k++) {
         size_t child = follow(f, list + 4 * (size_t)k);
-        if (child == 0 || out->nodes > MOST_FIELDS || !count_parts(f, child, deep - 1, out))
+        if (child == 0 || out->nodes > SGFSI_MAX_COLS || !count_parts(f, child, deep - 1, out))
             return false;
     }
     return true;
@@ -270,6 +270,9 @@ sgfs_status sgfsi_ipc_open(sgfsi_ipc *a, const char *path, sgfs_err *err) {
     int64_t count = 0;
     size_t list = kind == SCHEMA ? items(&f, header, 1, 4, &count) : 0;
     if (count == 0) return sgfsi_ipc_damaged(a, "it has no columns", err);
+    if (count > SGFSI_MAX_COLS)
+        return sgfsi_fail(err, SGFS_EDATA, "%s: has %lld columns, more than the %d allowed.", path,
+                          (long long)count, SGFSI_MAX_COLS);
     if (number(&f, header, 0, 2, 0) != 0)
         return sgfsi_fail(err, SGFS_EDATA, "%s: is big-endian; write it on another machine.", path);
     a->field = calloc((size_t)count, sizeof *a->field);
@@ -367,16 +370,24 @@ static int64_t variadic_at(const sgfsi_ipc *a, int64_t k) {
 
 sgfs_status sgfsi_ipc_column(const sgfsi_ipc *a, int64_t field, sgfsi_ipc_array *out,
                              sgfs_err *err) {
+    const sgfsi_ipc_field *f = &a->field[field];
+    return take_array(a, f->coded ? &f->index : &f->type, f->node, f->buffer,
+                      variadic_at(a, f->view), out, err);
+}
+
+/* Where each column of the batch begins. */
+static void find_columns(sgfsi_ipc *a) {
     int64_t node = 0, buffer = 0, view = 0;
-    for (int64_t k = 0; k < field; k++) {
-        const sgfsi_ipc_field *f = &a->field[k];
+    for (sgfsi_ipc_field *f = a->field; f < a->field + a->fields; f++) {
+        f->node = node;
+        f->buffer = buffer;
+        f->view = view;
         node += f->nodes;
         buffer += f->buffers;
-        for (int64_t v = 0; v < f->views; v++) buffer += variadic_at(a, view++);
+        for (int64_t v = 0; v < f->views && buffer < a->row_buffers; v++)
+            buffer += variadic_at(a, view + v);
+        view += f->views;
     }
-    const sgfsi_ipc_field *f = &a->field[field];
-    return take_array(a, f->coded ? &f->index : &f->type, node, buffer, variadic_at(a, view), out,
-                      err);
 }
 
 bool sgfsi_ipc_is_valid(const sgfsi_ipc_array *array, int64_t i) {
@@ -486,6 +497,7 @@ sgfs_status sgfsi_ipc_next(sgfsi_ipc *a, sgfs_err *err) {
         if (status == SGFS_OK && kind == DICTIONARY) status = take_dictionary(a, header, err);
         if (kind == DICTIONARY) a->rows = 0;
         if (status == SGFS_OK && kind == BATCH) status = take_batch(a, header, err);
+        if (status == SGFS_OK && kind == BATCH) find_columns(a);
         a->ended = kind == 0;
         if (status != SGFS_OK) return status;
     }

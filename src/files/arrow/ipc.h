@@ -34,6 +34,7 @@ typedef struct sgfsi_ipc_field {
     sgfsi_ipc_type index;
     int64_t id;
     int64_t nodes, buffers, views; /* that it has in a batch, with all that is inside of it */
+    int64_t node, buffer, view;    /* the first of each in the batch at hand */
 } sgfsi_ipc_field;
 
 /* The cells of one column in a batch, or the values of a dictionary. */
