@@ -28,7 +28,7 @@ help:
 	@echo "make test-faults  every allocation and system call of every command fails once (FAULTS='--sites': minutes)"
 	@echo "make networks   networks on real data sets, beside scikit-learn's (NETWORKS='iris --model drbm')"
 	@echo "make zoo        real data sets, beside NumPyro's posteriors and times (ZOO='iris --sampler nuts')"
-	@echo "make bench      speed, as ratios to the bare BLAS calls"
+	@echo "make bench      speed beside floors and other packages, as ratios (BENCH='--no-peers': without those; BENCH=--list)"
 	@echo "make beyond     every table and picture of docs/beyond.md: half an hour of one idle core (BEYOND='--only mnist')"
 	@echo "make paper      the paper's experiments, docs/paper.md: hours (PAPER='--quick': minutes; PAPER='fig1 fig2')"
 	@echo "make install    into PREFIX=$(PREFIX)"
@@ -109,9 +109,21 @@ fuzz: deps
 	@MAKEFLAGS=--no-print-directory cmake --build build-fuzz -j$(JOBS) --target fuzz
 	@sh fuzz/run.sh build-fuzz $(FUZZ_SECONDS) $(JOBS) $(FUZZ)
 
-bench:
-	@$(MAKE) --no-print-directory all CMAKE_ARGS=-DSGFS_TESTS=ON
-	@for b in $(BUILD)/bench/*; do if [ -f $$b ] && [ -x $$b ]; then $$b || exit 1; fi; done
+# The peers that speed is compared with, in an environment of their own. A package that cannot be installed is left
+# out, and its rows say so.
+build-bench/ready: bench/requirements.txt | test-deps
+	@echo "Preparing the peers (once, some minutes)"
+	@python3 -m venv build-bench && build-bench/bin/pip install -q --disable-pip-version-check numpy
+	@build-bench/bin/pip install -q --disable-pip-version-check -r $< || grep -v '^#' $< | while read -r p; do \
+	    build-bench/bin/pip install -q --disable-pip-version-check $$p || echo "$$p could not be installed"; done
+	@touch $@
+
+# Twenty minutes of two idle cores. BENCH='--only few-rows', BENCH='--no-peers', BENCH='--list'.
+bench: build-bench/ready
+	@cmake --preset $(PRESET) -DSGFS_TESTS=ON $(CMAKE_ARGS) > /dev/null
+	@MAKEFLAGS=--no-print-directory cmake --build $(BUILD) -j$(JOBS) --target sgfs benches > $(BUILD)/bench-build.log \
+	    || { cat $(BUILD)/bench-build.log; exit 1; }
+	@build-bench/bin/python bench/bench.py --program $(BUILD)/sgfs $(BENCH)
 
 # What the experiments need in Python. MNIST is found as the tests find it (SGFS_DATA).
 $(VENV)/experiments: experiments/requirements.txt | test-deps

@@ -1,38 +1,32 @@
 /* SPDX-License-Identifier: MIT
  * csv.c: MB of text read in a second: the CSV reader with one thread and with two, beside `wc -l` on
- * the same file and pandas' C reader, in turns in one run; best of several rounds. Two shapes of
- * numbers: six digits, as people write them, and the seventeen of a double written in full. The
- * files are in the page cache. What a core does at most is the line of CPU time: one thread, other
- * programs on the machine not counted.
+ * the same file, in turns in one run; best of several rounds. Two shapes of numbers: six digits, as
+ * people write them, and the seventeen of a double written in full. The files are in the page cache.
+ * What a core does at most is the line of CPU time: one thread, other programs on the machine not
+ * counted.
  *
- * pandas is run by $PYTHON (default: python3), and left out where it is missing.
+ *     csv [FOLDER]       files are made and kept there, for other readers (/tmp, and removed)
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/rng.h"
 #include "base/ticker.h"
 #include "files/collect.h"
+#include "report.h"
 
 enum { ROUNDS = 7, COLUMNS = 20, DIFFERENT_ROWS = 20000 };
 static const double BYTES = 64e6;
 
-static void give_up(const char *what) {
-    fprintf(stderr, "bench: %s\n", what);
-    exit(1);
-}
-
 /* About BYTES of rows of normal numbers. */
 static double write_file(const char *path, int digits) {
     size_t room = (size_t)DIFFERENT_ROWS * COLUMNS * 26, used = 0;
-    char *text = malloc(room);
-    double *x = malloc(COLUMNS * sizeof *x);
+    char *text = need((int64_t)room, 1);
+    double x[COLUMNS];
     FILE *f = fopen(path, "w");
-    if (text == NULL || x == NULL || f == NULL) give_up("cannot write a file to read");
+    if (f == NULL) give_up("cannot write a file to read");
     sgfsi_stream s = sgfsi_stream_at(2385, 0, 0, 0);
     for (int i = 0; i < DIFFERENT_ROWS; i++) {
         sgfsi_normals(&s, COLUMNS, x);
@@ -47,14 +41,7 @@ static double write_file(const char *path, int digits) {
     }
     if (fclose(f) != 0) give_up("cannot write a file to read");
     free(text);
-    free(x);
     return written;
-}
-
-static double cpu_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static double time_read(const char *path, int64_t threads, double (*now)(void)) {
@@ -70,64 +57,35 @@ static double time_read(const char *path, int64_t threads, double (*now)(void)) 
 }
 
 static double time_wc(const char *path) {
-    char command[256];
-    snprintf(command, sizeof command, "wc -l %.200s > /dev/null", path);
+    char command[600];
+    snprintf(command, sizeof command, "wc -l %.500s > /dev/null", path);
     double before = sgfsi_now();
-    if (system(command) != 0) return -1;
+    if (system(command) != 0) return 1e30;
     return sgfsi_now() - before;
 }
 
-/* Timed inside Python, without its start; -1: not there. */
-static double time_pandas(const char *path) {
-    const char *python = getenv("PYTHON");
-    char command[1024];
-    snprintf(command, sizeof command,
-             "%.200s -c \"import time, pandas; t = time.perf_counter(); "
-             "pandas.read_csv('%.200s', header=None, engine='c', float_precision='high'); "
-             "print(time.perf_counter() - t)\" 2> /dev/null",
-             python != NULL ? python : "python3", path);
-    double seconds = -1;
-    FILE *p = popen(command, "r");
-    if (p == NULL || fscanf(p, "%lf", &seconds) != 1) seconds = -1;
-    if (p != NULL) pclose(p);
-    return seconds;
-}
-
-static void keep_best(double *best, double seconds) {
-    if (seconds > 0 && (*best <= 0 || seconds < *best)) *best = seconds;
-}
-
-static void compare(const char *path, const char *shape, int digits) {
-    static const char *const what[] = {"wc -l", "pandas (C reader)", "sgfs, 1 thread",
-                                       "sgfs, 2 threads", "sgfs, 1 thread, CPU time"};
-    double megabytes = write_file(path, digits) / 1e6, best[5] = {0};
+static void compare(const char *path, const char *workload, int digits) {
+    static const char *const what[] = {"wc -l", "1 thread", "2 threads", "1 thread, CPU time"};
+    double megabytes = write_file(path, digits) / 1e6, best[4] = {1e30, 1e30, 1e30, 1e30};
     for (int round = 0; round < ROUNDS; round++) {
-        keep_best(&best[0], time_wc(path));
-        if (round < 3) keep_best(&best[1], time_pandas(path));
-        keep_best(&best[2], time_read(path, 1, sgfsi_now));
-        keep_best(&best[3], time_read(path, 2, sgfsi_now));
-        keep_best(&best[4], time_read(path, 1, cpu_now));
+        keep_least(&best[0], time_wc(path));
+        keep_least(&best[1], time_read(path, 1, sgfsi_now));
+        keep_least(&best[2], time_read(path, 2, sgfsi_now));
+        keep_least(&best[3], time_read(path, 1, cpu_now));
     }
-    printf("%s: %.0f MB\n", shape, megabytes);
-    for (int k = 0; k < 5; k++) {
-        if (best[k] <= 0) {
-            printf("  %-26s not there\n", what[k]);
-            continue;
-        }
-        printf("  %-26s %6.0f MB/s, %.2f of wc -l", what[k], megabytes / best[k],
-               best[0] / best[k]);
-        if (best[1] > 0 && k < 4) printf(", %.2f times pandas", best[1] / best[k]);
-        printf("\n");
-    }
+    printf("%s: %.0f MB\n", workload, megabytes);
+    for (int k = 0; k < 4; k++)
+        report(workload, what[k], megabytes / best[k], "MB/s", megabytes / best[0]);
 }
 
-int main(void) {
-    char path[] = "/tmp/sgfs-csv-XXXXXX";
-    int fd = mkstemp(path);
-    if (fd < 0) give_up("cannot write a file to read");
-    close(fd);
-    compare(path, "Six digits", 6);
-    compare(path, "Seventeen digits", 17);
-    unlink(path);
+int main(int argc, char **argv) {
+    char path[512];
+    const char *folder = argc > 1 ? argv[1] : "/tmp";
+    snprintf(path, sizeof path, "%.480s/bench-6.csv", folder);
+    compare(path, "CSV, 6 digits", 6);
+    if (argc < 2) unlink(path);
+    snprintf(path, sizeof path, "%.480s/bench-17.csv", folder);
+    compare(path, "CSV, 17 digits", 17);
+    if (argc < 2) unlink(path);
     return 0;
 }

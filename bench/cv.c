@@ -14,22 +14,11 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "base/ticker.h"
 #include "chain/run.h"
+#include "report.h"
 #include "tools/unit_prior.h"
 
 enum { ROUNDS = 5, SIZES = 4, BATCHES = 6 };
-
-static void give_up(const char *what) {
-    fprintf(stderr, "bench: %s\n", what);
-    exit(1);
-}
-
-static void *need(int64_t count, size_t size) {
-    void *p = calloc((size_t)count, size);
-    if (p == NULL) give_up("out of memory");
-    return p;
-}
 
 static void make_data(int64_t N, int64_t P, double *x, double *y) {
     for (int64_t i = 0; i < N; i++) {
@@ -53,7 +42,7 @@ typedef struct floor_room {
 
 static double time_floor(floor_room *f, int64_t steps) {
     const sgfs_device *dev = &sgfs_device_blas;
-    double before = sgfsi_now();
+    double before = cpu_now();
     for (int64_t t = 0; t < steps; t++) {
         sgfsi_stream s = sgfsi_stream_at(3, 0, t, SGFSI_ROWS);
         sgfsi_indices(&s, f->n, f->N, f->rows);
@@ -66,7 +55,7 @@ static double time_floor(floor_room *f, int64_t steps) {
         sgfsi_trsv(dev, f->D, f->L, false, f->theta);
         sgfsi_trsv(dev, f->D, f->L, true, f->theta);
     }
-    return 1e6 * (sgfsi_now() - before) / (double)steps;
+    return 1e6 * (cpu_now() - before) / (double)steps;
 }
 
 static floor_room open_floor(int64_t N, int64_t D, int64_t n, const double *x) {
@@ -78,14 +67,6 @@ static floor_room open_floor(int64_t N, int64_t D, int64_t n, const double *x) {
     f.L = need(D * D, sizeof *f.L);
     for (int64_t j = 0; j < D; j++) f.L[j * D + j] = 1 + 0.01 * (double)j;
     return f;
-}
-
-static void close_floor(floor_room *f) {
-    free(f->rows);
-    free(f->batch);
-    free(f->eta);
-    free(f->theta);
-    free(f->L);
 }
 
 /* ---- the sampler ----------------------------------------------------------------------------- */
@@ -120,15 +101,14 @@ static measure look(const sgfs_data *data, const double *rows, int64_t N, int64_
     measure out = {.us = 1e30, .floor = 1e30};
     (void)sgfsi_context_enter(&(sgfsi_context){.device = &sgfs_device_blas});
     for (int r = 0; r < ROUNDS; r++) {
-        double before = sgfsi_now();
+        double before = cpu_now();
         if (sgfs_run_step(run, steps, &err) != SGFS_OK) give_up(err.text);
-        double us = 1e6 * (sgfsi_now() - before) / (double)steps, bare = time_floor(&f, steps);
-        if (us < out.us) out.us = us;
-        if (bare < out.floor) out.floor = bare;
+        keep_least(&out.us, 1e6 * (cpu_now() - before) / (double)steps);
+        keep_least(&out.floor, time_floor(&f, steps));
     }
     out.h = run->chain[0].stats[1];
     out.noise = run->chain[0].stats[4];
-    close_floor(&f);
+    free(f.rows), free(f.batch), free(f.eta), free(f.theta), free(f.L);
     sgfs_run_free(run);
     sgfs_model_free(m);
     sgfs_config_free(cfg);
@@ -139,6 +119,7 @@ static void compare_batches(int64_t N, int64_t D) {
     static const double rows_a_parameter[BATCHES] = {1, 2, 3, 5, 10, 20};
     int64_t P = D - 1;
     double *x = need(N * P, sizeof *x), *y = need(N, sizeof *y), *rows = need(N * D, sizeof *rows);
+    char workload[64];
     sgfs_err err;
     sgfs_config *cfg = unit_prior_config();
     sgfs_arrays arrays = {.rows = N, .cols = P, .x = x, .y = y};
@@ -149,19 +130,19 @@ static void compare_batches(int64_t N, int64_t D) {
     }
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
     if (data == NULL) give_up(err.text);
-    printf("D %lld, N %lld\n  %8s %8s %8s %9s %9s %6s %14s\n", (long long)D, (long long)N, "batch",
-           "noise", "h", "us", "floor us", "ratio", "effective/s");
     for (int k = 0; k < BATCHES; k++) {
         int64_t n = (int64_t)(rows_a_parameter[k] * (double)D);
         measure v = look(data, rows, N, D, n);
-        printf("  %8lld %8.3f %8.3f %9.2f %9.2f %6.2f %14.0f\n", (long long)n, v.noise, v.h, v.us,
-               v.floor, v.us / v.floor, 1e6 / v.us * v.h / (2 - v.h));
+        snprintf(workload, sizeof workload, "logistic, N %lld, D %lld, n %lld", (long long)N,
+                 (long long)D, (long long)n);
+        printf("%s: noise %.3f, h %.3f\n", workload, v.noise, v.h);
+        report(workload, "rows and bare products", v.floor, "us", v.floor);
+        report(workload, "sgfs-cv", v.us, "us", v.floor);
+        report(workload, "sgfs-cv, an effective draw", v.us * (2 - v.h) / v.h, "us", 0);
     }
     sgfs_data_free(data);
     sgfs_config_free(cfg);
-    free(x);
-    free(y);
-    free(rows);
+    free(x), free(y), free(rows);
 }
 
 int main(int argc, char **argv) {

@@ -14,12 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/rng.h"
 #include "context/context.h"
 #include "context/device/device.h"
 #include "fisher/fisher.h"
+#include "report.h"
 
 enum { ROUNDS = 15, WAYS = 3 };
 static const char *const way_name[WAYS] = {"refactor", "cholesky", "woodbury"};
@@ -31,11 +31,6 @@ typedef struct bench {
     double *gbar, *work;
     sgfs_sym K, R, L, P; /* the matrix, its factor anew, its factor updated, its inverse updated */
 } bench;
-
-static void give_up(const char *what) {
-    fprintf(stderr, "bench: %s\n", what);
-    exit(1);
-}
 
 static sgfs_sym open_sym(bench *b, const sgfs_fisher_kind *f, const sgfs_layout *layout) {
     sgfs_sym A;
@@ -82,17 +77,10 @@ static void update(bench *b, int way) {
     if (failed != 0) give_up("an update failed");
 }
 
-/* Seconds that this thread has run, other programs' turns not counted. */
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static double time_way(bench *b, int way, int repeats) {
-    double before = now();
+    double before = cpu_now();
     for (int k = 0; k < repeats; k++) update(b, way);
-    return 1e6 * (now() - before) / repeats;
+    return 1e6 * (cpu_now() - before) / repeats;
 }
 
 /* Microseconds of each way at (D, n); about 2 ms each round. */
@@ -142,12 +130,10 @@ int main(int argc, char **argv) {
     enum { USUAL = sizeof usual / sizeof usual[0], RATIOS = sizeof ratio / sizeof ratio[0] };
     int count = argc > 1 ? argc - 1 : USUAL;
     double worst = 1;
+    char workload[64];
     (void)sgfsi_context_enter(&(sgfsi_context){.device = &sgfs_device_blas});
-    printf("one update of a full Fisher matrix, one thread, best of %d rounds (OpenBLAS %s); in "
-           "brackets refactor/this\n",
+    printf("one update of a full Fisher matrix, one thread, best of %d rounds (OpenBLAS %s)\n",
            ROUNDS, sgfs_device_blas.ops->kernel(&sgfs_device_blas));
-    printf("  %5s %5s %6s %12s %20s %20s   rule (alpha > 0, = 0)\n", "D", "n", "D/n", way_name[0],
-           way_name[1], way_name[2]);
     for (int d = 0; d < count; d++) {
         int64_t D = argc > 1 ? atoll(argv[d + 1]) : usual[d];
         if (D < 16) give_up("sizes are whole numbers from 16 on");
@@ -159,9 +145,12 @@ int main(int argc, char **argv) {
             for (int way = 0; way < WAYS; way++) gain[way][k] = us[0] / us[way];
             worst = fmax(worst, regret(D, n, 1, us));
             worst = fmax(worst, regret(D, n, 0, us));
-            printf("  %5lld %5lld %6.2f %9.1f us %9.1f us (%5.2f) %9.1f us (%5.2f)   %s, %s\n",
-                   (long long)D, (long long)n, ratio[k], us[0], us[1], gain[1][k], us[2],
-                   gain[2][k], sgfsi_update_best(D, n, 1), sgfsi_update_best(D, n, 0));
+            snprintf(workload, sizeof workload, "full Fisher matrix, D %lld, n %lld", (long long)D,
+                     (long long)n);
+            printf("%s: the rule takes %s (alpha > 0), %s (alpha = 0)\n", workload,
+                   sgfsi_update_best(D, n, 1), sgfsi_update_best(D, n, 0));
+            for (int way = 0; way < WAYS; way++)
+                report(workload, way_name[way], us[way], "us", us[0]);
         }
         printf("  D = %lld, cheaper than refactor:", (long long)D);
         for (int way = 1; way < WAYS; way++)

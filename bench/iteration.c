@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * iteration.c: microseconds per iteration of logistic regression, D = 51, N = 10,000, n = 500,
- * beside the bare syrk + potrf of the same BLAS in the same run. One thread, best of several short
- * rounds taken in turn, so that a busy machine slows all of them alike.
+ * beside the bare syrk + potrf of the same BLAS in the same run. Processor time of one thread, best of
+ * several short rounds taken in turn, so that a busy machine slows all of them alike.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/rng.h"
-#include "base/ticker.h"
 #include "chain/run.h"
+#include "report.h"
 #include "tools/unit_prior.h"
 
 enum { N = 10000, P = 50, D = 51, BATCH = 500, ROUNDS = 12, STEPS = 400 };
+static const char workload[] = "logistic, N 10000, D 51, n 500";
 
 typedef struct contender {
     const char *name;
@@ -22,11 +23,6 @@ typedef struct contender {
     sgfs_run *run;
     double best; /* microseconds */
 } contender;
-
-static void give_up(const char *what) {
-    fprintf(stderr, "bench: %s\n", what);
-    exit(1);
-}
 
 static void make_data(double *x, double *y) {
     double theta[D], uniform;
@@ -46,6 +42,7 @@ static void open_contender(contender *c, const sgfs_data *data) {
     sgfs_err err;
     c->cfg = unit_prior_config();
     sgfs_config_set(c->cfg, "run.chains", "1", NULL);
+    sgfs_config_set(c->cfg, "run.threads", "1", NULL);
     sgfs_config_set(c->cfg, "run.batch", "500", NULL);
     sgfs_config_set(c->cfg, "run.warmup", "1000", NULL);
     sgfs_config_set(c->cfg, "run.draws", "100000000", NULL);
@@ -62,21 +59,21 @@ static void open_contender(contender *c, const sgfs_data *data) {
 
 static void time_contender(contender *c) {
     sgfs_err err;
-    double before = sgfsi_now();
+    double before = cpu_now();
     if (sgfs_run_step(c->run, STEPS, &err) != SGFS_OK) give_up(err.text);
-    double us = 1e6 * (sgfsi_now() - before) / STEPS;
-    if (us < c->best) c->best = us;
+    double us = 1e6 * (cpu_now() - before) / STEPS;
+    keep_least(&c->best, us);
 }
 
 /* The floor: V and its Cholesky factor, nothing else. */
 static double time_bare(const double *g, const double *spd, double *A) {
-    double before = sgfsi_now();
+    double before = cpu_now();
     for (int k = 0; k < STEPS; k++) {
         memcpy(A, spd, sizeof(double) * D * D);
         sgfsi_syrk_t(&sgfs_device_blas, BATCH, D, 1e-3, g, 0.9, A);
         if (sgfsi_potrf(&sgfs_device_blas, D, A) != 0) give_up("potrf failed");
     }
-    return 1e6 * (sgfsi_now() - before) / STEPS;
+    return 1e6 * (cpu_now() - before) / STEPS;
 }
 
 int main(void) {
@@ -89,10 +86,8 @@ int main(void) {
         {.name = "sgld", .settings = {"sampler.kind", "sgld", NULL}},
     };
     enum { COUNT = sizeof list / sizeof list[0] };
-    double *x = malloc(sizeof *x * N * P), *y = malloc(sizeof *y * N);
-    double *g = malloc(sizeof *g * BATCH * D), *A = calloc(D * D, sizeof *A),
-           *spd = calloc(D * D, sizeof *spd);
-    if (x == NULL || y == NULL || g == NULL || A == NULL || spd == NULL) give_up("out of memory");
+    double *x = need(N * P, sizeof *x), *y = need(N, sizeof *y), *g = need(BATCH * D, sizeof *g);
+    double *A = need(D * D, sizeof *A), *spd = need(D * D, sizeof *spd);
     sgfsi_stream s = sgfsi_stream_at(2, 0, 0, SGFSI_FEATURES);
     sgfsi_normals(&s, BATCH * D, g);
     for (int64_t j = 0; j < D; j++) spd[j * D + j] = 1 + (double)j;
@@ -107,16 +102,14 @@ int main(void) {
     (void)sgfsi_context_enter(&(sgfsi_context){.device = &sgfs_device_blas});
     double bare = 1e30;
     for (int r = 0; r < ROUNDS; r++) {
-        double us = time_bare(g, spd, A);
-        bare = us < bare ? us : bare;
+        keep_least(&bare, time_bare(g, spd, A));
         for (int c = 0; c < COUNT; c++) time_contender(&list[c]);
     }
-    printf(
-        "logistic, N 10,000, D 51, n 500, one thread, best of %d x %d iterations (OpenBLAS %s)\n",
-        ROUNDS, STEPS, sgfs_device_blas.ops->kernel(&sgfs_device_blas));
-    printf("  %-28s %8.1f us   1.00\n", "bare syrk + potrf", bare);
+    printf("%s, one thread, best of %d x %d iterations (OpenBLAS %s)\n", workload, ROUNDS, STEPS,
+           sgfs_device_blas.ops->kernel(&sgfs_device_blas));
+    report(workload, "bare syrk + potrf", bare, "us", bare);
     for (int c = 0; c < COUNT; c++) {
-        printf("  %-28s %8.1f us  %5.2f\n", list[c].name, list[c].best, list[c].best / bare);
+        report(workload, list[c].name, list[c].best, "us", bare);
         sgfs_run_free(list[c].run);
         sgfs_model_free(list[c].model);
         sgfs_config_free(list[c].cfg);

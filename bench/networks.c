@@ -13,10 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/rng.h"
 #include "chain/run.h"
+#include "report.h"
 
 enum { N = 20000, ROUNDS = 4, STEPS = 3, HALF = ROUNDS * STEPS + 1 };
 
@@ -37,22 +37,10 @@ typedef struct contender {
     double best; /* milliseconds */
 } contender;
 
-static void give_up(const char *what) {
-    fprintf(stderr, "bench: %s\n", what);
-    exit(1);
-}
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Labels by the largest of as many random linear forms. */
 static void make_data(const network *of, double *x, double *y) {
     int64_t p = of->columns, K = of->classes;
-    double *form = malloc((size_t)(K * p) * sizeof *form);
-    if (form == NULL) give_up("out of memory");
+    double *form = need(K * p, sizeof *form);
     sgfsi_stream s = sgfsi_stream_at(1, 0, 0, SGFSI_TRUTH);
     sgfsi_normals(&s, K * p, form);
     s = sgfsi_stream_at(1, 0, 0, SGFSI_FEATURES);
@@ -112,25 +100,23 @@ static void close_contender(contender *c) {
 }
 
 static void time_contender(contender *c) {
-    double before = now();
+    double before = cpu_now();
     step(c, c->steps);
-    c->best = fmin(c->best, 1e3 * (now() - before) / c->steps);
+    c->best = fmin(c->best, 1e3 * (cpu_now() - before) / c->steps);
 }
 
 /* The floor: the scores' covariance and its Cholesky factor, nothing else. */
 static double time_bare(const network *of, const double *g, const double *spd, double *A) {
     memcpy(A, spd, (size_t)(of->D * of->D) * sizeof *A);
-    double before = now();
+    double before = cpu_now();
     sgfsi_syrk_t(&sgfs_device_blas, of->n, of->D, 1e-3, g, 0.9, A);
     if (sgfsi_potrf(&sgfs_device_blas, of->D, A) != 0) give_up("potrf failed");
-    return 1e3 * (now() - before);
+    return 1e3 * (cpu_now() - before);
 }
 
 static double race(const network *of, contender *list, int count) {
-    double *g = malloc((size_t)(of->n * of->D) * sizeof *g), bare = 1e30;
-    double *spd = calloc((size_t)(of->D * of->D), sizeof *spd),
-           *A = calloc((size_t)(of->D * of->D), sizeof *A);
-    if (g == NULL || spd == NULL || A == NULL) give_up("out of memory");
+    double *g = need(of->n * of->D, sizeof *g), bare = 1e30;
+    double *spd = need(of->D * of->D, sizeof *spd), *A = need(of->D * of->D, sizeof *A);
     sgfsi_stream s = sgfsi_stream_at(2, 0, 0, SGFSI_FEATURES);
     sgfsi_normals(&s, of->n * of->D, g);
     for (int64_t j = 0; j < of->D; j++) spd[j * of->D + j] = 1 + (double)j;
@@ -193,8 +179,8 @@ static void measure(const network *of) {
     };
     enum { COUNT = sizeof list / sizeof list[0] };
     sgfs_err err;
-    double *x = malloc((size_t)(N * of->columns) * sizeof *x), *y = malloc(N * sizeof *y);
-    if (x == NULL || y == NULL) give_up("out of memory");
+    double *x = need(N * of->columns, sizeof *x), *y = need(N, sizeof *y);
+    char workload[64];
     make_data(of, x, y);
     sgfs_config *cfg = sgfs_config_new();
     sgfs_arrays arrays = {.rows = N, .cols = of->columns, .x = x, .y = y};
@@ -202,11 +188,12 @@ static void measure(const network *of) {
     if (data == NULL) give_up(err.text);
     for (int c = 0; c < COUNT; c++) open_contender(&list[c], of, data);
     double bare = race(of, list, COUNT);
-    printf("%s, D %lld, n %lld: an iteration of sgfs-f, the matrix updated\n", of->model,
-           (long long)of->D, (long long)of->n);
-    printf("  %-31s %8.1f ms   1.00\n", "bare syrk + potrf", bare);
+    snprintf(workload, sizeof workload, "%s, D %lld, n %lld", of->model, (long long)of->D,
+             (long long)of->n);
+    printf("%s: an iteration of sgfs-f, the matrix updated\n", workload);
+    report(workload, "bare syrk + potrf", bare, "ms", bare);
     for (int c = 0; c < COUNT; c++) {
-        printf("  %-31s %8.1f ms  %5.2f\n", list[c].name, list[c].best, list[c].best / bare);
+        report(workload, list[c].name, list[c].best, "ms", bare);
         close_contender(&list[c]);
     }
     sgfs_data_free(data);

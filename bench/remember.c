@@ -7,16 +7,11 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
-#include "base/ticker.h"
 #include "posterior/remembered.h"
+#include "report.h"
 #include "tools/unit_prior.h"
 
 enum { ROUNDS = 15 };
-
-static void give_up(const char *what) {
-    fprintf(stderr, "bench: %s\n", what);
-    exit(1);
-}
 
 /* Targets 0 .. labels-1, whichever of as many columns is largest; counts for 0. */
 static void make_rows(int64_t N, int64_t p, int64_t labels, double *x, double *y) {
@@ -32,12 +27,12 @@ static void make_rows(int64_t N, int64_t p, int64_t labels, double *x, double *y
 
 static double time_gradients(sgfsi_eval *e, const double *theta, double *G, int64_t *t, int steps) {
     sgfs_err err;
-    double before = sgfsi_now();
+    double before = cpu_now();
     for (int k = 0; k < steps; k++) {
         if (sgfsi_eval_gradient(e, ++*t, SGFSI_ROWS, theta, G, NULL, &err) != SGFS_OK)
             give_up(err.text);
     }
-    return 1e6 * (sgfsi_now() - before) / steps;
+    return 1e6 * (cpu_now() - before) / steps;
 }
 
 static void compare(const sgfs_model *m, int64_t n) {
@@ -62,19 +57,21 @@ static void compare(const sgfs_model *m, int64_t n) {
     for (int r = 0; r < 2 * ROUNDS; r++) {
         e.control = r % 2 == 0 ? &again : &kept;
         double us = time_gradients(&e, theta, G, &t, steps);
-        best[r % 2] = us < best[r % 2] ? us : best[r % 2];
+        keep_least(&best[r % 2], us);
     }
-    printf("  %-9s %9lld %5lld %6lld %5lld %10.1f %10.1f %7.2f\n", m->kind->name,
-           (long long)m->data->N, (long long)m->data->p, (long long)m->block[0].rows, (long long)n,
-           best[0], best[1], best[1] / best[0]);
+    char workload[96];
+    snprintf(workload, sizeof workload, "%s, N %lld, D %lld, n %lld", m->kind->name,
+             (long long)m->data->N, (long long)D, (long long)n);
+    printf("%s\n", workload);
+    report(workload, "scores at the anchor made again", best[0], "us", best[0]);
+    report(workload, "looked up", best[1], "us", best[0]);
     sgfsi_arena_free(&arena);
 }
 
 static void bench(const char *kind, int64_t N, int64_t p, int64_t labels) {
     sgfs_err err;
     sgfs_config *cfg = unit_prior_config();
-    double *x = malloc(sizeof *x * (size_t)(N * p)), *y = malloc(sizeof *y * (size_t)N);
-    if (x == NULL || y == NULL) give_up("out of memory");
+    double *x = need(N * p, sizeof *x), *y = need(N, sizeof *y);
     make_rows(N, p, labels, x, y);
     sgfs_arrays arrays = {.rows = N, .cols = p, .x = x, .y = y};
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
@@ -90,8 +87,6 @@ static void bench(const char *kind, int64_t N, int64_t p, int64_t labels) {
 int main(void) {
     (void)sgfsi_context_enter(&(sgfsi_context){.device = &sgfs_device_blas});
     printf("gradient with control variates, one thread, best of %d rounds, microseconds\n", ROUNDS);
-    printf("  %-9s %9s %5s %6s %5s %10s %10s %7s\n", "model", "N", "p", "labels", "n", "again",
-           "looked up", "ratio");
     static const int64_t rows[] = {10000, 30000, 100000, 1000000}, columns[] = {4, 20, 50, 100};
     for (int r = 0; r < 4; r++) {
         for (int c = 0; c < 4; c++) bench("logistic", rows[r], columns[c], 2);

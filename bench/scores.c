@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
-#include "base/ticker.h"
 #include "posterior/posterior.h"
+#include "report.h"
 #include "tools/unit_prior.h"
 
 enum { ROUNDS = 9 };
@@ -25,11 +25,6 @@ typedef struct bench_case {
                  double *out, double *other);
     int64_t widest;
 } bench_case;
-
-static void give_up(const char *what) {
-    fprintf(stderr, "bench: %s\n", what);
-    exit(1);
-}
 
 /* ---- the cases ------------------------------------------------------------------------------- */
 
@@ -69,15 +64,11 @@ typedef struct setup {
     double *x, *y, *theta, *spread;
 } setup;
 
-static double *doubles(int64_t count) {
-    double *x = calloc((size_t)count, sizeof *x);
-    if (x == NULL) give_up("out of memory");
-    return x;
-}
-
 static setup set_up(const bench_case *c, int64_t N) {
     sgfs_err err;
-    setup s = {.cfg = unit_prior_config(), .x = doubles(N * c->cols), .y = doubles(N)};
+    setup s = {.cfg = unit_prior_config(),
+               .x = need(N * c->cols, sizeof(double)),
+               .y = need(N, sizeof(double))};
     for (int64_t k = 0; c->options[k][0] != NULL; k++) {
         if (sgfs_config_set(s.cfg, c->options[k][0], c->options[k][1], &err) != SGFS_OK)
             give_up(err.text);
@@ -89,8 +80,8 @@ static setup set_up(const bench_case *c, int64_t N) {
     s.data = sgfs_data_wrap(&arrays, s.cfg, &err);
     s.m = s.data != NULL ? sgfs_model_open(c->model, s.data, s.cfg, &err) : NULL;
     if (s.m == NULL) give_up(err.text);
-    s.theta = doubles(s.m->D);
-    s.spread = doubles(s.m->D);
+    s.theta = need(s.m->D, sizeof(double));
+    s.spread = need(s.m->D, sizeof(double));
     s.m->kind->start(s.m, s.theta, s.spread);
     return s;
 }
@@ -104,25 +95,23 @@ static void tear_down(setup *s) {
 
 /* The fastest of the calls that fill a round: whatever else runs on the machine only adds. */
 static double time_scores(const setup *s, sgfsi_eval *e) {
-    double end = sgfsi_now() + round_seconds, best = 1e30;
+    double end = cpu_now() + round_seconds, best = 1e30;
     e->scores.loglik = NULL; /* as in a step that records nothing */
-    for (double before; (before = sgfsi_now()) < end;) {
+    for (double before; (before = cpu_now()) < end;) {
         if (s->m->kind->scores(s->m, s->theta, &e->batcher.rows.batch, &e->scores, e->scratch,
                                NULL) != SGFS_OK)
             give_up("the scores failed");
-        double took = sgfsi_now() - before;
-        best = took < best ? took : best;
+        keep_least(&best, cpu_now() - before);
     }
     return best;
 }
 
 static double time_bare(const bench_case *c, const setup *s, int64_t n, double *room) {
-    double end = sgfsi_now() + round_seconds, best = 1e30;
+    double end = cpu_now() + round_seconds, best = 1e30;
     int64_t size = n * c->widest;
-    for (double before; (before = sgfsi_now()) < end;) {
+    for (double before; (before = cpu_now()) < end;) {
         c->bare(s->m->ctx.device, n, s->theta, room, room + size, room + 2 * size);
-        double took = sgfsi_now() - before;
-        best = took < best ? took : best;
+        keep_least(&best, cpu_now() - before);
     }
     return best;
 }
@@ -132,7 +121,8 @@ static void bench(const bench_case *c, int64_t n) {
     sgfsi_arena arena = {NULL};
     sgfsi_eval e = {.n = 0};
     setup s = set_up(c, 4 * n);
-    double *room = doubles(3 * n * c->widest), *G = doubles(s.m->D), bare = 1e30, scores = 1e30;
+    double *room = need(3 * n * c->widest, sizeof(double)), *G = need(s.m->D, sizeof(double)),
+           bare = 1e30, scores = 1e30;
     sgfsi_stream stream = sgfsi_stream_at(1, 0, 0, SGFSI_TARGET);
     sgfsi_uniforms(&stream, n * c->widest, room);
     const sgfs_scheme_kind *scheme = sgfsi_scheme_find("with");
@@ -140,12 +130,15 @@ static void bench(const bench_case *c, int64_t n) {
         sgfsi_eval_gradient(&e, 1, SGFSI_ROWS, s.theta, G, NULL, &err) != SGFS_OK)
         give_up(err.text);
     for (int r = 0; r < ROUNDS; r++) {
-        double took = time_bare(c, &s, n, room), other = time_scores(&s, &e);
-        bare = took < bare ? took : bare;
-        scores = other < scores ? other : scores;
+        keep_least(&bare, time_bare(c, &s, n, room));
+        keep_least(&scores, time_scores(&s, &e));
     }
-    printf("%-20s n %5lld  D %5lld   bare %8.1f us   scores %8.1f us   ratio %.2f\n", c->name,
-           (long long)n, (long long)s.m->D, 1e6 * bare, 1e6 * scores, scores / bare);
+    char workload[64];
+    snprintf(workload, sizeof workload, "%s, D %lld, n %lld", c->name, (long long)s.m->D,
+             (long long)n);
+    printf("%s\n", workload);
+    report(workload, "bare products and exps", 1e6 * bare, "us", 1e6 * bare);
+    report(workload, "scores", 1e6 * scores, "us", 1e6 * bare);
     sgfsi_arena_free(&arena);
     free(room), free(G);
     tear_down(&s);

@@ -1,0 +1,365 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""How fast the program is: every workload beside its floor, measured in the same run, and beside other people's packages.
+
+    make bench                               everything: one table, build/bench.json
+    make bench BENCH='--only few-rows'       one part (--list names them)
+    make bench BENCH='--no-peers'            without other packages
+    bench/bench.py --scaling                 time and memory against rows, parameters, batch, chains and threads, with plots
+    bench/bench.py --docs                    writes the tables of docs/performance.md from build/bench.json
+
+Numbers are processor time of one core unless a row says otherwise, and ratios are what to compare between machines. At
+the end the targets (targets.py) are printed with the measured ratio and PASS or the shortfall. A part, or a peer, that
+cannot run here is a row that says why. Peers are what the Python of this program has (`make bench` gives it a private
+environment, build-bench). Data are made up from fixed seeds; a9a is taken from the folder SGFS_DATA."""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from importlib import metadata
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # of numpy, which measures floors; the program's are an option
+
+import numpy as np
+
+import targets
+from measure import Bench, Failed, busy, classes, logistic, run, stopwatch, words
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+PRIOR = ("--prior-precision", 1)
+
+
+# ---- the parts: each measures one sort of workload
+
+def iteration(b):
+    """One iteration of logistic regression, D 51, n 500."""
+    b.native("iteration")
+
+
+def passes(b):
+    """A pass over all rows."""
+    b.native("pass", *((2000, 5) if b.quick else ()))
+
+
+def networks(b):
+    """An iteration of the paper's networks: mlp, D 940, n 2000, and drbm, D 2647, n 500."""
+    b.native("networks")
+    if not b.peers:
+        return
+    for model, columns, count, D, n in (("mlp", 20, 10, 940, 2000), ("drbm", 40, 23, 2647, 500)):
+        np.save(b.folder / "classes.npy", classes(20_000, columns, count))
+        b.peer("scan.py", f"{model}, D {D}, n {n}", "classes.npy", "--model", model, "--batch", n)
+
+
+def draws(b, workload, data, contenders, batch=None):
+    """Time of an iteration and of an effective draw for each (sampler, draws, options)."""
+    for sampler, count, *options in contenders:
+        if b.quick:
+            count = min(count, 400)
+        sized = ("--batch", batch) if batch and sampler in ("sgfs-f", "sgfs-d", "sgld", "sghmc") else ()
+        m = b.per_draw("logistic", "--data", data, "--sampler", sampler, *PRIOR, *sized, *options, draws=count,
+                       rounds=3 if count >= 1000 else 1)
+        floor = next((f["value"] for f in b.found if f["workload"] == workload and f.get("ratio") == 1), None)
+        b.add(workload, f"{sampler}, a draw", 1e6 * m["seconds"], "us", floor, before=m["before"], sampler=m["sampler"])
+        few = count / m["tau"] < 50
+        b.add(workload, f"{sampler}, an effective draw", 1e6 * m["seconds"] * m["tau"], "us", floor, tau=m["tau"],
+              **({"note": "of fewer than 50: a guess"} if few else {}))
+
+
+def mode(b, workload, data, *options):
+    """Time to the mode of the posterior."""
+    done = min((b.sgfs("optimize", "logistic", "--data", data, *PRIOR, *options, "--threads", 1, "--json") for _ in range(1 if b.quick else 3)),
+               key=lambda d: d["cpu"])
+    b.add(workload, "mode", done["cpu"], "s", peak=done["peak"], note="start and reading included")
+
+
+def logistic_small(b):
+    """Logistic regression, 10^4 x 51: draws and the mode."""
+    workload = "logistic, 10^4 x 51"
+    np.save(b.folder / "small.npy", logistic(300, 4) if b.quick else logistic(10_000, 50))
+    draws(b, workload, "small.npy", [("sgfs-f", 40_000), ("sgfs-d", 40_000), ("sgld", 40_000), ("exact", 20_000), ("nuts", 400)], 100 if b.quick else 500)
+    mode(b, workload, "small.npy")
+    for script in ("scan.py", "blackjax_.py", "numpyro_.py", "posteriors_.py", "modes.py"):
+        b.peer(script, workload, "small.npy", "--batch", 500)
+
+
+def logistic_large(b):
+    """Logistic regression, 10^5 x 200: draws and the mode."""
+    workload = "logistic, 10^5 x 200"
+    np.save(b.folder / "large.npy", logistic(2000, 9) if b.quick else logistic(100_000, 199))
+    draws(b, workload, "large.npy", [("sgfs-f", 4000), ("sgld", 10_000), ("exact", 3000), ("nuts", 60)], 500)
+    mode(b, workload, "large.npy")
+    for script in ("scan.py", "blackjax_.py", "numpyro_.py", "modes.py"):
+        b.peer(script, workload, "large.npy", "--batch", 500)
+
+
+def few_rows(b):
+    """Exact draws that ask a few rows, N 10^6 and 10^7, D 21."""
+    b.native("few", *((3000,) if b.quick else ()))
+    for N in (3000,) if b.quick else (10**6, 10**7):
+        workload = f"few rows, N {N}, D 21"
+        b.sgfs("simulate", "logistic", "--rows", N, "--dim", 20, "--storage", "f32", "--seed", 1, "--out", "few.sgd", "--overwrite")
+        draws(b, workload, "few.sgd", [("exact-rows", 400_000)])
+    (b.folder / "few.sgd").unlink()
+    if b.peers:
+        np.save(b.folder / "few.npy", logistic(10**6, 20))
+        for script in ("numpyro_.py", "blackjax_.py"):
+            b.peer(script, "few rows, N 1000000, D 21", "few.npy", "--only-nuts")
+        (b.folder / "few.npy").unlink()
+
+
+def sparse(b):
+    """a9a, 32,561 x 124 from a libsvm file: draws and the mode."""
+    workload, data = "a9a, 32561 x 124, sparse", pathlib.Path(os.environ.get("SGFS_DATA", ".")) / "a9a" / "a9a.gz"
+    if not data.exists():
+        b.add(workload, "draws", None, "", note="no a9a/a9a.gz in the folder that SGFS_DATA names")
+        return
+    draws(b, workload, data.resolve(), [("sgfs-d", 10_000), ("exact", 1000)], 500)
+    mode(b, workload, data.resolve())
+    b.peer("modes.py", workload, data.resolve(), "--sparse")
+
+
+def write_words(path, x, level, label):
+    with open(path, "w") as f:
+        f.write(",".join([*(f"x{j}" for j in range(x.shape[1])), *(f"w{j}" for j in range(level.shape[1])), "y"]) + "\n")
+        for numbers, codes, y in zip(x, level, label):
+            f.write(",".join([*(f"{v:g}" for v in numbers), *(f"L{c}" for c in codes), str(y)]) + "\n")
+
+
+def one_hot(x, level, label, levels):
+    """The same as doubles: a column of 0 and 1 for every level but the first."""
+    dense = np.zeros((len(x), x.shape[1] + level.shape[1] * (levels - 1) + 1))
+    dense[:, :x.shape[1]] = x
+    for j in range(level.shape[1]):
+        there = np.flatnonzero(level[:, j] > 0)
+        dense[there, x.shape[1] + j * (levels - 1) + level[there, j] - 1] = 1
+    dense[:, -1] = label
+    return dense
+
+
+def codes(b):
+    """Columns of words beside the same columns as doubles: 300,000 x (5 numbers + 5 columns of 150 words)."""
+    rows, levels = (3000, 12) if b.quick else (300_000, 150)
+    x, level, label = words(rows, 5, 5, levels)
+    write_words(b.folder / "words.csv", x, level, label)
+    np.save(b.folder / "dense.npy", one_hot(x, level, label, levels))
+    both = {"words": ("--data", "words.csv", "--categorical", "auto"), "dense": ("--data", "dense.npy")}
+
+    def compare(what, of):
+        took = {}
+        for name, data in both.items():
+            try:
+                took[name] = of(data)
+            except (Failed, subprocess.TimeoutExpired) as reason:
+                return b.add(targets.CODES, what, None, "", note=f"{name}: {str(reason)[-100:]}")
+        return b.add(targets.CODES, what, 1e3 * took["words"], "ms", 1e3 * took["dense"], dense=1e3 * took["dense"])
+
+    peak = {}
+
+    def by_draw(data, sampler, count, *options):
+        m = b.per_draw("logistic", *data, "--sampler", sampler, *PRIOR, *options, draws=count, rounds=1)
+        peak.setdefault(sampler, {})[data[1]] = m["peak"]
+        return m["seconds"]
+
+    def predicted(data):
+        """With few draws and with many: the difference is without start and reading."""
+        b.sample("logistic", *data, "--sampler", "sgld", *PRIOR, "--warmup", 20, draws=300)
+        few, many = (b.sgfs("predict", "bench.run", *data[:2], "--max-draws", k, "--threads", 1, "--out", "p.csv", "--overwrite")["cpu"]
+                     for k in (20, 220))
+        return max(many - few, 1e-9)
+
+    short = ("--warmup", 20)
+    compare("passes", lambda d: by_draw(d, "hmc", 20, *short, "--epsilon", 0.001, "--leapfrog", 2) / 2)
+    compare("minibatches", lambda d: by_draw(d, "sgld", 4000, *short))
+    compare("exact draws", lambda d: by_draw(d, "exact", 200))
+    compare("prediction", predicted)
+    if len(peak.get("sgld", {})) == 2:
+        b.add(targets.CODES, "memory", peak["sgld"]["words.csv"] / 1e6, "MB", peak["sgld"]["dense.npy"] / 1e6)
+    (b.folder / "dense.npy").unlink()
+
+
+def one_hot_150(b):
+    """One-hot, 300,000 x 150, from words: draws and the mode."""
+    workload, rows, levels = "one-hot, 300000 x 150", 3000 if b.quick else 300_000, 30
+    write_words(b.folder / "hot.csv", *words(rows, 5, 5, levels))
+    data = b.folder / "hot.csv"
+    draws(b, workload, data, [("exact", 400, "--categorical", "auto")])
+    mode(b, workload, data, "--categorical", "auto")
+    b.peer("modes.py", workload, data, "--words")
+
+
+def smh(b):
+    """Figure 1 of Scalable Metropolis-Hastings: effective draws a second, d = 10, N = 2^6 to 2^24, everything counted."""
+    for k in (6, 8) if b.quick else (6, 8, 10, 12, 14, 16, 18, 20, 22, 24):
+        workload = f"SMH, d 10, N 2^{k}"
+        table = logistic(2**k, 9, seed=k)
+        np.save(b.folder / "smh.npy", table)
+        m = b.sample("logistic", "--data", "smh.npy", "--sampler", "exact", *PRIOR, draws=2000 if b.quick else 100_000, thin=1 if b.quick else 5)
+        b.add(workload, "exact: effective draws a second", m["ess"] / m["cpu"], "/s", note="start, mode and table included")
+        if k <= 18:
+            b.peer("pymhss_.py", workload, "smh.npy", limit=60)
+    (b.folder / "smh.npy").unlink()
+
+
+def text(b):
+    """CSV files read, MB a second."""
+    b.native("csv", b.folder)
+    for digits in (6, 17):
+        b.peer("reading.py", f"CSV, {digits} digits", f"bench-{digits}.csv")
+        (b.folder / f"bench-{digits}.csv").unlink(missing_ok=True)
+
+
+def packing(b):
+    """Packed files written and checked, MB a second."""
+    b.native("packed", b.folder)
+
+
+def prediction(b):
+    """Averaged predictions: 10^5 rows x 21, 500 draws; the floor is the product of matrices and an exp for each element."""
+    rows, columns, count = (500, 4, 50) if b.quick else (100_000, 20, 500)
+    table = logistic(rows, columns)
+    np.save(b.folder / "predict.npy", table)
+    b.sample("logistic", "--data", "predict.npy", "--sampler", "laplace", *PRIOR, draws=count)
+    theta, bare = np.random.default_rng(1).standard_normal((count, columns)), float("inf")
+    for _ in range(3):
+        begin = time.process_time()
+        for first in range(0, rows, 1000):
+            1 / (1 + np.exp(-table[first:first + 1000, :columns] @ theta.T))
+        bare = min(bare, time.process_time() - begin)
+    cpu = {k: min(b.sgfs("predict", "bench.run", "--data", "predict.npy", "--max-draws", k, "--threads", 1, "--out", "p.csv", "--overwrite")["cpu"]
+                  for _ in range(1 if b.quick else 3)) for k in (1, count)}
+    workload = f"prediction, {rows} rows x {columns + 1}, {count} draws"
+    b.add(workload, "product and exps (numpy)", 1e3 * bare, "ms", 1e3 * bare)
+    b.add(workload, "predict, without start, reading and writing", 1e3 * max(cpu[count] - cpu[1], 1e-9), "ms", 1e3 * bare)
+    b.add(workload, "predict", 1e3 * cpu[count], "ms", 1e3 * bare)
+
+
+def portable(b):
+    """The build for any processor beside the native one."""
+    folder = ROOT / "build-portable"
+    if b.quick:
+        return
+    for command in (["cmake", "--preset", "portable", "-DSGFS_TESTS=OFF"], ["cmake", "--build", str(folder), "-j2", "--target", "sgfs"]):
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        if done.returncode != 0:
+            b.add("portable build", "build", None, "", note=f"failed: {done.stderr.strip()[-100:]}")
+            return
+    np.save(b.folder / "small.npy", logistic(10_000, 50))
+    np.save(b.folder / "few.npy", logistic(200_000, 20))
+    for what, data, sampler, count, *options in (("sgfs-f", "small.npy", "sgfs-f", 20_000, "--batch", 500, "--fisher-every", 1),
+                                                 ("sgld", "small.npy", "sgld", 40_000, "--batch", 500),
+                                                 ("exact-rows", "few.npy", "exact-rows", 400_000),
+                                                 ("passes", "few.npy", "hmc", 40, "--warmup", 10)):
+        took = {}
+        for _ in range(2):  # in turns
+            for program in (b.program, folder / "sgfs"):
+                m = b.per_draw("logistic", "--data", data, "--sampler", sampler, *PRIOR, *options, draws=count, program=program, rounds=1)
+                took[program] = min(took.get(program, float("inf")), m["seconds"])
+        b.add("portable build", what, 1e6 * took[folder / "sgfs"], "us", 1e6 * took[b.program])
+
+
+def chains(b):
+    """Two chains on one core and on two, by the clock."""
+    np.save(b.folder / "small.npy", logistic(300, 4) if b.quick else logistic(10_000, 50))
+    wall = {}
+    for _ in range(1 if b.quick else 3):
+        for threads in (1, 2):
+            done = b.sgfs("sample", "logistic", "--data", "small.npy", "--sampler", "sgfs-f", *PRIOR, "--chains", 2, "--threads", threads, "--ess", 0,
+                          "--draws", 200 if b.quick else 100_000, "--thin", 100, "--out", "bench.run", "--overwrite")
+            wall[threads] = min(wall.get(threads, float("inf")), done["wall"])
+    b.add("two chains", "one core", wall[1], "s", wall[1])
+    row = b.add("two chains", "two cores", wall[2], "s")
+    row["ratio"] = wall[1] / wall[2]
+    print(f"  two cores are {row['ratio']:.2f} times as fast")
+
+
+def details(b):
+    """The remaining C programs: pairs of proposals, scores, control variates, updates of a factor, packed rows."""
+    for name in ("pairs", "scores", "chunks") if b.quick else ("pairs", "scores", "chunks", "cv", "remember", "fisher"):
+        b.native(name)
+
+
+PARTS = {"iteration": iteration, "passes": passes, "networks": networks, "few-rows": few_rows, "logistic-small": logistic_small,
+         "logistic-large": logistic_large, "sparse": sparse, "codes": codes, "one-hot": one_hot_150, "smh": smh, "csv": text, "packing": packing,
+         "prediction": prediction, "chains": chains, "portable": portable, "details": details}
+QUICK = ("iteration", "passes", "few-rows", "logistic-small", "codes", "prediction", "chains")
+
+
+# ---- where and with what
+
+def machine(program):
+    def said(*command):
+        try:
+            return subprocess.run(command, capture_output=True, text=True, timeout=20).stdout.strip()
+        except OSError:
+            return ""
+    model = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text()) if os.path.exists("/proc/cpuinfo") else None
+    return {"processor": model[1] if model else platform.processor(), "cores": len(os.sched_getaffinity(0)), "system": platform.platform(),
+            "compiler": said("cc", "--version").split("\n")[0], "program": said(program, "--version"),
+            "commit": said("git", "-C", str(ROOT), "describe", "--always", "--dirty"), "python": platform.python_version()}
+
+
+def versions():
+    """Of the peers' packages, as far as they are installed."""
+    found = {}
+    for line in (HERE / "requirements.txt").read_text().split("\n"):
+        try:
+            if line and line[0] not in "#-":
+                found[line] = metadata.version(line)
+        except metadata.PackageNotFoundError:
+            found[line] = "not installed"
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", default=str(ROOT / "build" / "sgfs"))
+    parser.add_argument("--only", nargs="*", choices=PARTS, help="these parts")
+    parser.add_argument("--list", action="store_true", help="name the parts")
+    parser.add_argument("--no-peers", action="store_true", help="without other people's packages")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, no peers: does it work?")
+    parser.add_argument("--json", default=str(ROOT / "build" / "bench.json"))
+    parser.add_argument("--keep", help="where made-up data stay")
+    args = parser.parse_args()
+    if args.list:
+        print("\n".join(f"{name:16} {part.__doc__.splitlines()[0]}" for name, part in PARTS.items()))
+        return 0
+    peers = not (args.no_peers or args.quick)
+    took, load = stopwatch(), busy()
+    if load > 0.5:
+        print(f"This machine is busy ({load:.1f} runnable processes a core): times are not to be trusted, ratios are rough.")
+    kept = {}
+    if args.only and pathlib.Path(args.json).exists():  # what other parts measured before stays
+        kept = json.loads(pathlib.Path(args.json).read_text()).get("parts", {})
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(args.keep or scratch).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        b = Bench(args.program, folder, args.quick, peers)
+        for name in args.only or (QUICK if args.quick else PARTS):
+            print(f"\n{name}: {PARTS[name].__doc__.splitlines()[0]}", flush=True)
+            b.found, begin, before = [], stopwatch(), busy()
+            try:
+                PARTS[name](b)
+            except (Failed, subprocess.TimeoutExpired) as reason:
+                b.add(name, "part", None, "", note=f"failed: {str(reason)[-300:]}")
+            kept[name] = {"found": b.found, "seconds": begin(), "load": max(before, busy()), "quick": args.quick}
+    found = [m for part in kept.values() for m in part["found"]]
+    judged = targets.judge(found)
+    print(f"\n{targets.table(judged)}\n\n{sum(r['verdict'] == 'PASS' for r in judged)} of {len(judged)} targets are met; {took():.0f} s.")
+    out = {"date": datetime.date.today().isoformat(), "command": "bench/bench.py " + " ".join(sys.argv[1:]), "machine": machine(args.program),
+           "versions": versions() if peers else {}, "load": load, "seconds": took(), "targets": judged, "parts": kept}
+    path = pathlib.Path(args.json)
+    path.write_text(json.dumps(out, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""bench/bench.py works: tiny workloads without peers are measured, every target has a row and a right verdict, and what
+cannot run is a row that says so. No time is judged here."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(os.environ.get("SGFS_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
+PROGRAM = os.environ.get("SGFS") or str(ROOT / "build" / "sgfs")
+sys.path.insert(0, str(ROOT / "bench"))
+from measure import Bench, run
+from targets import TARGETS, judge, table
+
+
+def bench(folder, *words):
+    done = subprocess.run([sys.executable, ROOT / "bench" / "bench.py", "--program", PROGRAM, "--json", folder / "b.json", *words],
+                          capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout, json.loads((folder / "b.json").read_text())
+
+
+def test_tiny_workloads_without_peers(tmp_path):
+    said, out = bench(tmp_path, "--quick", "--only", "few-rows", "codes", "prediction")
+    found = [m for part in out["parts"].values() for m in part["found"]]
+    assert not [m for m in found if "failed" in m.get("note", "")], found
+    what = {m["what"]: m for m in found}
+    assert {"exact-rows, a draw", "passes", "minibatches", "exact draws", "prediction", "memory", "predict"} <= set(what)
+    assert all(m["value"] > 0 for m in found) and what["memory"]["ratio"] > 0
+    assert what["proposal, 4 rows and exps"]["ratio"] == 1  # a floor from a C program
+    assert len(out["targets"]) == len(TARGETS) and all(t["name"] in said for t in out["targets"])
+    assert {t["verdict"] for t in out["targets"]} == {"not measured"}  # tiny sizes meet no target
+    assert out["machine"]["cores"] >= 1 and out["load"] >= 0 and "bench.py" in out["command"]
+
+
+def test_a_second_part_keeps_the_first(tmp_path):
+    bench(tmp_path, "--quick", "--only", "chains")
+    _, out = bench(tmp_path, "--quick", "--only", "few-rows")
+    assert set(out["parts"]) == {"chains", "few-rows"}
+
+
+def measured(target, number):
+    return [{"workload": target.workload, "what": target.what, "value": number, "unit": "us", "ratio": number}]
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
+def test_verdicts(target):
+    good, bad = (1.01, 0.5) if target.least else (0.99, 2)
+    verdict = {r["name"]: r["verdict"] for r in judge(measured(target, good * target.bound))}
+    assert verdict[target.name] == "PASS" and set(verdict.values()) == {"PASS", "not measured"}
+    rows = judge(measured(target, bad * target.bound))
+    assert {r["verdict"] for r in rows if r["name"] == target.name} == {f"short: {bad:.2f} times the bound"}
+    assert table(rows).count("\n") == len(TARGETS) + 1
+
+
+def test_names_of_targets_differ():
+    assert len({t.name for t in TARGETS}) == len(TARGETS)
+
+
+def test_a_peer_that_fails_is_a_row(tmp_path):
+    b = Bench(PROGRAM, tmp_path, peers=True)
+    b.peer("nowhere.py", "w")
+    assert b.found[0]["value"] is None and "failed" in b.found[0]["note"] and b.found[0]["what"] == "nowhere"
+
+
+def test_time_and_memory_of_a_process(tmp_path):
+    done = run([sys.executable, "-c", "x = bytearray(b'a') * 200_000_000; print(sum(range(10**6))); raise SystemExit(3)"], tmp_path)
+    assert done["code"] == 3 and done["out"] == "499999500000\n" and 0 < done["cpu"] and 200e6 < done["peak"] < 300e6
+    with pytest.raises(subprocess.TimeoutExpired):
+        run([sys.executable, "-c", "import time; time.sleep(60)"], tmp_path, limit=1)
