@@ -552,11 +552,13 @@ static sgfs_status settle(columns *c, const double prior[2], sgfs_err *err) {
         s->law.precision = prior[0] / 4;
         s->law.middle = 2 * (s->log_sigma0 - prior[1]);
         status = sgfsi_sigma_law_mode(&s->law, &mode, err);
+        /* no residual yet, and no prior: with a smaller sigma0 there may be one */
+        bool none = status != SGFS_OK && s->law.R == 0 && s->W > (double)s->q && c->X == NULL;
+        if (none) mode = 2 * stride;
         double next = s->log_sigma0 - fmax(-stride, fmin(mode / 2, stride));
-        if (status != SGFS_OK) next = 0.5 * log(c->rss / s->W);
         exact = refuse_exact(c, next, false, err);
         if (exact != SGFS_OK) return exact;
-        if (status != SGFS_OK || fabs(mode) <= 2 * close_enough) return status;
+        if (!none && (status != SGFS_OK || fabs(mode) <= 2 * close_enough)) return status;
         s->log_sigma0 = next;
     }
     return SGFS_OK;
