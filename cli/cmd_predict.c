@@ -103,7 +103,7 @@ static const cli_flag flags[] = {
      "the new rows, as for sgfs sample: also several files, a pattern ('new-*.csv'), -\n"
      "                               for standard input; the target may be missing"},
     {"labels", "FILE", "the labels, where the rows are an IDX file"},
-    {"out", "FILE", "write the predictions, one line a row, as CSV"},
+    {"out", "FILE", "write the predictions, one line a row, as CSV; in .npy every draw of each"},
     {"target", "NAME", "the target's column (default: as the run called it)"},
     {"delimiter", "C", "character between CSV cells, or \"tab\" (default: found by itself)"},
     {"header", "auto|yes|no", "does the CSV file start with column names?"},

@@ -157,3 +157,19 @@ def test_numbers_that_only_name_something_are_noticed(sgfs):
     assert "--drop customer,seat" in said("customer,seat", [48200 + order, 7 + order[::-1]])
     assert "--drop day" in said("day", [rng.permutation(days)])
     assert "--drop" not in said("year,count", [1960 + order, rng.integers(0, 10 ** 6, ROWS)])
+
+
+def test_a_guessed_target_is_named_where_it_leads_nowhere(sgfs):
+    """Whether the model or the reader stumbles; not where the target was named."""
+    guess = '"fare" was taken as the target because it is the last column; --target NAME takes another'
+    rows = ["1,male,3,7.5", "0,female,4,8.25", "1,male,5,9", "0,male,5,19"]
+    write(sgfs.folder / "ship.csv", ["survived,sex,age,fare", *rows])
+    for words in ((), ("--categorical", "auto")):
+        done = sgfs("sample", "logistic", "--data", "ship.csv", *words)
+        assert done.returncode == 3 and guess in done.stderr, done.stderr
+        done = sgfs("sample", "logistic", "--data", "ship.csv", "--target", "fare", *words)
+        assert done.returncode == 3 and "was taken as" not in done.stderr, done.stderr
+    write(sgfs.folder / "gap.csv", ["survived,sex,age,fare", "1,male,3,", *rows])
+    for words in ((), ("--categorical", "auto")):
+        done = sgfs("sample", "linear", "--data", "gap.csv", *words)
+        assert done.returncode == 3 and guess in done.stderr and "--na drop" in done.stderr, done.stderr
