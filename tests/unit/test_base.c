@@ -611,10 +611,12 @@ static void test_a_write_that_fails_leaves_the_old_file(void **state) {
     assert_int_equal(sgfsi_outfile_open(&out, path, true, true, NULL), SGFS_OK);
     setrlimit(RLIMIT_FSIZE, &tight);
     for (int i = 0; i < 5000; i++) fputs("more ", out.f);
+    errno = ENOTTY; /* whatever came since */
     sgfs_status status = sgfsi_outfile_commit(&out, &err);
     setrlimit(RLIMIT_FSIZE, &before);
     signal(SIGXFSZ, handler);
     assert_int_equal(status, SGFS_EIO);
+    assert_non_null(strstr(err.text, strerror(EFBIG)));
     assert_holds("old");
 }
 
