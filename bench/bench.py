@@ -75,10 +75,14 @@ def draws(b, workload, data, contenders, batch=None):
 
 
 def mode(b, workload, data, *options):
-    """Time to the mode of the posterior."""
-    done = min((b.sgfs("optimize", "logistic", "--data", data, *PRIOR, *options, "--threads", 1, "--json") for _ in range(1 if b.quick else 3)),
-               key=lambda d: d["cpu"])
-    b.add(workload, "mode", done["cpu"], "s", peak=done["peak"], note="start and reading included")
+    """Time to the mode of the posterior: of the search alone, as for peers, and of the whole command."""
+    best = None
+    for _ in range(1 if b.quick else 3):
+        done = b.sgfs("optimize", "logistic", "--data", data, *PRIOR, *options, "--threads", 1, "--json")
+        took = json.loads(done["out"])["seconds"] * min(1.0, done["cpu"] / done["wall"])
+        best = min(best or (took, done["cpu"]), (took, done["cpu"]))
+    b.add(workload, "mode", best[0], "s")
+    b.add(workload, "mode, the whole command", best[1], "s", note="start and reading included")
 
 
 def logistic_small(b):
@@ -122,7 +126,7 @@ def sparse(b):
     if not data.exists():
         b.add(workload, "draws", None, "", note="no a9a/a9a.gz in the folder that SGFS_DATA names")
         return
-    draws(b, workload, data.resolve(), [("sgfs-d", 10_000), ("exact", 1000)], 500)
+    draws(b, workload, data.resolve(), [("sgfs-f", 4000), ("exact", 1000)], 500)
     mode(b, workload, data.resolve())
     b.peer("modes.py", workload, data.resolve(), "--sparse")
 
@@ -205,7 +209,7 @@ def smh(b):
         m = b.sample("logistic", "--data", "smh.npy", "--sampler", "exact", *PRIOR, draws=2000 if b.quick else 100_000, thin=1 if b.quick else 5)
         b.add(workload, "exact: effective draws a second", m["ess"] / m["cpu"], "/s", note="start, mode and table included")
         if k <= 18:
-            b.peer("pymhss_.py", workload, "smh.npy", limit=60)
+            b.peer("pymhss_.py", workload, "smh.npy", seconds=16, limit=40)
     (b.folder / "smh.npy").unlink()
 
 
@@ -309,13 +313,13 @@ def machine(program):
 
 def versions():
     """Of the peers' packages, as far as they are installed."""
+    lines = (HERE / "requirements.txt").read_text().split("\n")
     found = {}
-    for line in (HERE / "requirements.txt").read_text().split("\n"):
+    for name in " ".join(line for line in lines if not line.startswith("#")).split():
         try:
-            if line and line[0] not in "#-":
-                found[line] = metadata.version(line)
+            found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[line] = "not installed"
+            found[name] = "not installed"
     return found
 
 
