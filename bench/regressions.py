@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Regressions of the shapes that people bring, with the shortest command: seconds, processor seconds, effective
-sample size, R-hat and the sampler that was chosen, as a table and, with --json FILE, for a program.
+sample size, R-hat, the sampler that was chosen and the memory it took, as a table and, with --json FILE, for a program.
 
     bench/regressions.py [--program build/sgfs] [--only NAME ...] [--threads K] [--json FILE] [--keep FOLDER]
 
@@ -10,12 +10,15 @@ sample size, R-hat and the sampler that was chosen, as a table and, with --json 
     scaled      the same with the columns of 0 and 1 scaled to variance 1, so that the prior says nothing of rare levels
     flights     327,346 x 152, logistic, the same kind
     digits      1,797 x 64, softmax of 10 classes: counts from 0 to 16, many of them nearly always 0
+    words       300,000 rows of 5 numbers and 5 columns of 150 Zipf words, logistic: a CSV file, 750 columns as sparse rows
+    unrolled    the same table as a matrix of zeros and ones, 0.9 GB in single precision: only where it is named
+    tenth, unrolled-tenth   the two with 30,000 rows
 
 Everything is drawn from fixed seeds. Needs numpy."""
 import argparse
 import json
+import os
 import pathlib
-import resource
 import subprocess
 import tempfile
 import time
@@ -78,29 +81,89 @@ def digits(seed):
     return X.reshape(N, 64), label.astype(float)
 
 
-SETS = {"loans": ("logistic", lambda: table(9857, 115, 1)),
-        "scaled": ("logistic", lambda: table(9857, 115, 1, scaled=True)),
-        "flights": ("logistic", lambda: table(327346, 152, 2)),
-        "digits": ("softmax", lambda: digits(3))}
+def words(seed, N=300000, numbers=5, factors=5, levels=150):
+    """Numbers, the words of each row by their number, and labels: words have shares like 1/k and effects of sd 0.5."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((N, numbers))
+    share = 1 / np.arange(1, levels + 1)
+    word = rng.choice(levels, size=(N, factors), p=share / share.sum())
+    effect = 0.5 * rng.standard_normal((factors, levels))
+    eta = x @ (0.5 * rng.standard_normal(numbers)) + sum(effect[k, word[:, k]] for k in range(factors))
+    return x, word, events(rng, eta, 0.2)
 
 
-def measure(program, folder, name, words):
-    model, make = SETS[name]
-    X, y = make()
-    np.save(folder / f"{name}.npy", np.column_stack([X, y]))
-    command = [program, "sample", model, "--data", f"{name}.npy", "--out", f"{name}.run", "--overwrite", *words]
-    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.time()
-    code = subprocess.run([*command, "-q"], cwd=folder, capture_output=True).returncode
-    seconds, after = time.time() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+def array(make):
+    """A writer of what make() returns as an .npy file."""
+    def write(folder, name):
+        X, y = make()
+        np.save(folder / f"{name}.npy", np.column_stack([X, y]))
+        return f"{name}.npy", X.shape, ()
+    return write
+
+
+def text(N):
+    def write(folder, name):
+        x, word, y = words(4, N)
+        columns = [*(np.char.mod("%.5f", x[:, j]) for j in range(x.shape[1])),
+                   *(np.char.mod("w%d", word[:, k]) for k in range(word.shape[1])), np.char.mod("%d", y)]
+        names = [*(f"x{j + 1}" for j in range(x.shape[1])), *(f"f{k + 1}" for k in range(word.shape[1])), "y"]
+        with open(folder / f"{name}.csv", "w") as out:
+            out.write(",".join(names) + "\n")
+            out.writelines(",".join(row) + "\n" for row in zip(*columns))
+        return f"{name}.csv", (N, x.shape[1] + word.shape[1]), ("--categorical", "auto")
+    return write
+
+
+def unrolled(N):
+    """The word that comes first in the file has no column, as with --categorical."""
+    def write(folder, name):
+        x, word, y = words(4, N)
+        size = [len(np.unique(word[:, k])) - 1 for k in range(word.shape[1])]
+        cols = x.shape[1] + sum(size) + 1
+        out = np.lib.format.open_memmap(folder / f"{name}.npy", "w+", np.float32, (N, cols))
+        out[:, :x.shape[1]] = np.round(x, 5)
+        at = x.shape[1]
+        for k in range(word.shape[1]):
+            for level in np.unique(word[:, k]):
+                if level == word[0, k]:
+                    continue
+                out[:, at] = word[:, k] == level
+                at += 1
+        out[:, at] = y
+        out.flush()
+        return f"{name}.npy", (N, cols - 1), ()
+    return write
+
+
+SETS = {"loans": ("logistic", array(lambda: table(9857, 115, 1))),
+        "scaled": ("logistic", array(lambda: table(9857, 115, 1, scaled=True))),
+        "flights": ("logistic", array(lambda: table(327346, 152, 2))),
+        "digits": ("softmax", array(lambda: digits(3))),
+        "words": ("logistic", text(300000)),
+        "unrolled": ("logistic", unrolled(300000)),
+        "tenth": ("logistic", text(30000)),
+        "unrolled-tenth": ("logistic", unrolled(30000))}
+USUAL = ["loans", "scaled", "flights", "digits", "words"]
+
+
+def measure(program, folder, name, more):
+    model, write = SETS[name]
+    data, shape, told_of_data = write(folder, name)
+    command = [program, "sample", model, "--data", data, "--out", f"{name}.run", "--overwrite", *told_of_data, *more]
+    begin = time.time()
+    child = subprocess.Popen([*command, "-q"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(child.pid, 0)
+    seconds, code = time.time() - begin, os.waitstatus_to_exitcode(status)
+    child.returncode = code
     told = json.loads(subprocess.run([program, "summary", f"{name}.run", "--json"], cwd=folder, capture_output=True,
                                      check=True).stdout)
     header = (folder / f"{name}.run").read_bytes()
     header = json.JSONDecoder().raw_decode(header[header.index(b"{"):].decode("utf-8", "replace"))[0]
     ess = min(min(p["ess_bulk"], p["ess_tail"]) for p in told["params"])
-    passes = told.get("rows_touched", float("nan")) / X.shape[0]
-    return {"set": name, "rows": X.shape[0], "columns": X.shape[1], "parameters": len(told["params"]), "exit": code,
+    passes = told.get("rows_touched", float("nan")) / shape[0]
+    return {"set": name, "rows": shape[0], "columns": shape[1], "parameters": len(told["params"]), "exit": code,
             "sampler": header["sampler"], "seconds": seconds,
-            "cpu": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+            "cpu": used.ru_utime + used.ru_stime, "megabytes": used.ru_maxrss / 1024,
             "ess_min": ess, "r_hat": max(p["r_hat"] for p in told["params"]), "trust": told["trust"],
             "passes_per_effective_draw": passes / ess}
 
@@ -108,7 +171,7 @@ def measure(program, folder, name, words):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="build/sgfs")
-    parser.add_argument("--only", nargs="*", choices=SETS, default=list(SETS))
+    parser.add_argument("--only", nargs="*", choices=SETS, default=USUAL)
     parser.add_argument("--threads")
     parser.add_argument("--json")
     parser.add_argument("--keep", help="where the files stay")
@@ -118,13 +181,13 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(given.keep or scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        print("| | rows x columns | sampler | seconds | processor seconds | ESS min | R-hat | passes a chain for an effective "
-              "draw |\n|---|---|---|---|---|---|---|---|")
+        print("| | rows x columns | sampler | seconds | processor seconds | MB | ESS min | R-hat | passes a chain for an "
+              "effective draw |\n|---|---|---|---|---|---|---|---|---|")
         for name in given.only:
             r = measure(program, folder, name, ("--threads", given.threads) if given.threads else ())
             rows.append(r)
             print(f"| {name} | {r['rows']:,} x {r['columns']} | {r['sampler']} | {r['seconds']:.1f} | {r['cpu']:.1f} | "
-                  f"{r['ess_min']:.0f} | {r['r_hat']:.3f} | {r['passes_per_effective_draw']:.3g} |", flush=True)
+                  f"{r['megabytes']:.0f} | {r['ess_min']:.0f} | {r['r_hat']:.3f} | {r['passes_per_effective_draw']:.3g} |", flush=True)
     if given.json:
         pathlib.Path(given.json).write_text(json.dumps(rows, indent=1) + "\n")
 

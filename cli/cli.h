@@ -136,6 +136,9 @@ typedef struct cli_display {
     const char *run;
 } cli_display;
 void cli_print_summary(const sgfs_summary *s, const cli_display *how);
+/* The first column of a table, of n rows of `size` bytes that begin with their names. */
+int cli_name_width(int64_t n, const void *rows, size_t size, int rest);
+void cli_print_name(const char *name, int width); /* to stdout, in one line */
 void cli_print_warnings(const sgfs_summary *s, FILE *to);
 void cli_print_compare(const sgfs_compare *c);
 void cli_print_mode(const sgfs_mode *m);

@@ -27,19 +27,15 @@ static void print_cell(double x, int width) {
 }
 
 static void print_labels(const sgfs_prediction *p) {
-    int width = 8;
     int64_t shown = p->labels < SHOWN_LABELS ? p->labels : SHOWN_LABELS;
-    for (int64_t k = 0; k < shown; k++) {
-        int w = (int)strlen(p->label[k].name);
-        width = w > width ? w : width;
-    }
-    width = width < 40 ? width : 40;
+    int width = cli_name_width(shown, p->label, sizeof *p->label, 55);
     printf("\n%-*s %10s %10s %10s %10s %10s\n", width, "label", "rows", "predicted", "right",
            "share", "mean p");
     for (int64_t k = 0; k < shown; k++) {
         const sgfs_predict_label *l = &p->label[k];
-        printf("%-*.*s %10lld %10lld %10lld", width, width, l->name, (long long)l->rows,
-               (long long)l->predicted, (long long)l->right);
+        cli_print_name(l->name, width);
+        printf(" %10lld %10lld %10lld", (long long)l->rows, (long long)l->predicted,
+               (long long)l->right);
         print_cell((double)l->rows / (double)(p->rows - p->unscored), 10);
         print_cell(l->probability, 10);
         putchar('\n');
@@ -87,12 +83,17 @@ static void print_numbers(const sgfs_prediction *p) {
 static void print_result(const sgfs_prediction *p, const char *path) {
     char shown[256];
     cli_data_show(path, shown, sizeof shown);
-    printf("%s, %lld rows of %s, %lld draws, %.3g s\n", p->model, (long long)p->rows, shown,
-           (long long)p->draws, p->seconds);
-    if (!p->scored) return;
-    putchar('\n');
-    if (p->labels > 0) print_classes(p);
-    else print_numbers(p);
+    int64_t used = p->rows - (p->scored ? p->unscored : p->unpredicted);
+    printf("%s, %lld", p->model, (long long)used);
+    if (used < p->rows) printf(" of %lld", (long long)p->rows);
+    printf(" rows of %s, %lld draws, %.3g s\n", shown, (long long)p->draws, p->seconds);
+    if (p->scored) putchar('\n');
+    if (p->scored && p->labels > 0) print_classes(p);
+    else if (p->scored) print_numbers(p);
+    if (p->labels == 0 && !p->intervals)
+        printf("%sq5, q50 and q95 are quantiles of the mean, not of the target: the model cannot "
+               "draw targets.\n",
+               p->scored ? "\n" : "");
 }
 
 /* ---- the work -------------------------------------------------------------------------------- */
@@ -102,7 +103,7 @@ static const cli_flag flags[] = {
      "the new rows, as for sgfs sample: also several files, a pattern ('new-*.csv'), -\n"
      "                               for standard input; the target may be missing"},
     {"labels", "FILE", "the labels, where the rows are an IDX file"},
-    {"out", "FILE", "write the predictions, one line a row, as CSV"},
+    {"out", "FILE", "write the predictions, one line a row, as CSV; in .npy every draw of each"},
     {"target", "NAME", "the target's column (default: as the run called it)"},
     {"delimiter", "C", "character between CSV cells, or \"tab\" (default: found by itself)"},
     {"header", "auto|yes|no", "does the CSV file start with column names?"},

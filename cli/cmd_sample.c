@@ -16,19 +16,24 @@ static void stop(void *work) {
 }
 
 /* The command to paste, malloc'ed; NULL when memory is out. Rows that came through a pipe have to be
- * given once more, and a model of the user's own is never opened because a file says so. */
+ * given once more, and so have those that this command took from elsewhere than the run did; a model
+ * of the user's own is never opened because a file says so. */
 static char *command_to_go_on(const cli_args *args, const char *path) {
     enum { WORD = 1024 };
     const char *own = args->words > 0 && !cli_is_model(args->word[0]) ? args->word[0] : NULL;
     const char *data = cli_given(&cmd_sample, args, "data");
     bool piped = data != NULL && strcmp(data, "-") == 0;
-    char here[WORD], model[WORD] = "MODEL.so", run[WORD] = "RUN", *text = malloc(3 * WORD);
+    bool moved = data != NULL && cli_given(&cmd_sample, args, "resume") != NULL;
+    char here[WORD], model[WORD] = "MODEL.so", run[WORD] = "RUN", rows[WORD] = "DATA";
+    char *text = malloc(4 * WORD);
     snprintf(here, sizeof here, "%s%s", path[0] == '-' ? "./" : "", path);
     if (own != NULL) (void)sgfsi_shell_word(own, model, sizeof model);
+    if (data != NULL) (void)sgfsi_shell_word(data, rows, sizeof rows);
     (void)sgfsi_shell_word(here, run, sizeof run);
     if (text != NULL)
-        snprintf(text, 3 * WORD, "sgfs sample %s%s--resume %s%s", own != NULL ? model : "",
-                 own != NULL ? " " : "", run, piped ? " --data -   # with the same rows" : "");
+        snprintf(text, 4 * WORD, "sgfs sample %s%s--resume %s%s%s%s", own != NULL ? model : "",
+                 own != NULL ? " " : "", run, piped || moved ? " --data " : "",
+                 piped || moved ? rows : "", piped ? "   # with the same rows" : "");
     return text;
 }
 

@@ -93,26 +93,38 @@ static int width_of(const char *text) {
     return n;
 }
 
-/* A name is one line, whatever the file that it comes from holds. */
-static void print_name(const char *name, int width) {
-    for (const char *c = name; *c != '\0'; c++) putchar(*c == '\n' || *c == '\t' ? '?' : *c);
-    printf("%*s", width > width_of(name) ? width - width_of(name) : 0, "");
+/* The first column of a table whose other columns take `rest`: as wide as its widest name, as long
+ * as the table fits into a terminal or the names take 40 columns. */
+int cli_name_width(int64_t n, const void *rows, size_t size, int rest) {
+    enum { TERMINAL = 80, NAME = 40 };
+    int width = 9, most = TERMINAL - rest > NAME ? TERMINAL - rest : NAME;
+    for (int64_t i = 0; i < n; i++) { /* every row begins with its name */
+        int w = width_of(*(const char *const *)((const char *)rows + (size_t)i * size));
+        width = w > width ? w : width;
+    }
+    return width < most ? width : most;
+}
+
+/* A name is one line, whatever the file that it comes from holds. Of one that is too wide the
+ * middle is left out: its beginning says the column, its end the word. Width 0: as it is. */
+void cli_print_name(const char *name, int width) {
+    int wide = width_of(name), at = 0, left_out = width > 0 && wide > width ? wide - width + 3 : 0;
+    int first = (width - 3) / 2; /* characters in front of the dots */
+    for (const char *c = name; *c != '\0'; c++) {
+        bool begins = ((unsigned char)*c & 0xC0) != 0x80;
+        if (begins) at++;
+        if (left_out > 0 && begins && at == first + 1) fputs("...", stdout);
+        if (left_out > 0 && at > first && at <= first + left_out) continue;
+        putchar(*c == '\n' || *c == '\t' ? '?' : *c);
+    }
+    printf("%*s", width > wide ? width - wide : 0, "");
 }
 
 static void print_num(double x, int width) {
     char text[32];
     if (!isfinite(x)) snprintf(text, sizeof text, "-");
-    else snprintf(text, sizeof text, "%.4g", x);
+    else snprintf(text, sizeof text, "%.4g", x == 0 ? 0 : x); /* no -0 */
     printf(" %*s", width, text);
-}
-
-static int widest(int64_t n, const sgfs_summary_row *row) {
-    int width = 9;
-    for (int64_t i = 0; i < n; i++) {
-        int w = width_of(row[i].name);
-        width = w > width ? w : width;
-    }
-    return width < 40 ? width : 40;
 }
 
 void cli_print_warnings(const sgfs_summary *s, FILE *to) {
@@ -198,7 +210,7 @@ static void print_phases(const sgfs_summary *s) {
 /* A text that comes from a file, as print_name. */
 static void print_text(const char *before, const char *text, const char *after) {
     fputs(before, stdout);
-    print_name(text, 0);
+    cli_print_name(text, 0);
     puts(after);
 }
 
@@ -220,20 +232,25 @@ static void print_table(const sgfs_summary *s, const cli_display *how) {
     static const int columns[] = {10, 10, 9, 10, 10, 10, 8, 8, 7, 8};
     const int count = how->verbose ? 10 : 9;
     int64_t shown = s->dim < how->most ? s->dim : how->most;
-    int width = widest(shown, s->row);
-    print_name("parameter", width);
+    char word[1024] = "RUN";
+    (void)sgfsi_shell_word(how->run, word, sizeof word);
+    int rest = 0;
+    for (int k = 0; k < count; k++) rest += 1 + columns[k];
+    int width = cli_name_width(shown, s->row, sizeof *s->row, rest);
+    cli_print_name("parameter", width);
     for (int k = 0; k < count; k++) printf(" %*s", columns[k], title[k]);
     putchar('\n');
     for (int64_t i = 0; i < shown; i++) {
         const sgfs_summary_row *r = &s->row[i];
         const double value[] = {r->mean, r->sd,       r->mcse,     r->q5,    r->q50,
                                 r->q95,  r->ess_bulk, r->ess_tail, r->r_hat, r->tau};
-        print_name(r->name, width);
+        cli_print_name(r->name, width);
         for (int k = 0; k < count; k++) print_num(value[k], columns[k]);
         putchar('\n');
     }
     if (shown < s->dim)
-        printf("... and %lld more (sgfs summary shows all)\n", (long long)(s->dim - shown));
+        printf("... and %lld more (sgfs summary %s shows all)\n", (long long)(s->dim - shown),
+               word);
 }
 
 void cli_print_summary(const sgfs_summary *s, const cli_display *how) {
@@ -307,16 +324,12 @@ static void print_verdict(const sgfs_compare *c) {
 }
 
 void cli_print_compare(const sgfs_compare *c) {
-    int width = 9;
-    for (int64_t i = 0; i < c->dim; i++) {
-        int w = width_of(c->row[i].name);
-        width = w > width ? w : width;
-    }
-    print_name("parameter", width);
+    int width = cli_name_width(c->dim, c->row, sizeof *c->row, 60);
+    cli_print_name("parameter", width);
     printf(" %10s %10s %7s %10s %10s %7s\n", "mean", "reference", "z", "sd", "ref. sd", "z of sd");
     for (int64_t i = 0; i < c->dim; i++) {
         const sgfs_compare_row *r = &c->row[i];
-        print_name(r->name, width);
+        cli_print_name(r->name, width);
         print_num(r->mean, 10);
         print_num(r->reference, 10);
         print_num(round(100 * r->z) / 100, 7);
@@ -342,17 +355,13 @@ void cli_print_compare(const sgfs_compare *c) {
 }
 
 void cli_print_mode(const sgfs_mode *m) {
-    int width = 9;
-    for (int64_t i = 0; i < m->dim; i++) {
-        int w = width_of(m->row[i].name);
-        width = w > width ? w : width;
-    }
+    int width = cli_name_width(m->dim, m->row, sizeof *m->row, 22);
     printf("%s: the mode, and the Gaussian with the curvature there (not the posterior)\n\n",
            m->title);
-    print_name("parameter", width);
+    cli_print_name("parameter", width);
     printf(" %10s %10s\n", "mode", "sd");
     for (int64_t i = 0; i < m->dim; i++) {
-        print_name(m->row[i].name, width);
+        cli_print_name(m->row[i].name, width);
         print_num(m->row[i].mode, 10);
         print_num(m->row[i].sd, 10);
         putchar('\n');
@@ -370,17 +379,13 @@ void cli_print_mode(const sgfs_mode *m) {
 void cli_print_check_grad(const sgfs_check_grad *c) {
     enum { SHOWN = 10 };
     int64_t shown = c->checked < SHOWN ? c->checked : SHOWN;
-    int width = 9;
-    for (int64_t i = 0; i < shown; i++) {
-        int w = width_of(c->row[i].name);
-        width = w > width ? w : width;
-    }
+    int width = cli_name_width(shown, c->row, sizeof *c->row, 59);
     printf("%s; %lld points, 1 is the model's start\n\n", c->title, (long long)c->points);
-    print_name("parameter", width);
+    cli_print_name("parameter", width);
     printf(" %5s %14s %14s %10s %10s\n", "point", "analytic", "numeric", "error", "doubt");
     for (int64_t i = 0; i < shown; i++) {
         const sgfs_check_grad_row *r = &c->row[i];
-        print_name(r->name, width);
+        cli_print_name(r->name, width);
         printf(" %5lld %14.7g %14.7g %10.2g %10.2g%s\n", (long long)r->point, r->analytic,
                r->numeric, r->error, r->doubt, r->agrees ? "" : "  <-");
     }
@@ -409,7 +414,7 @@ static void print_spread(const sgfs_audit_change *c) {
 }
 
 static void print_audit_head(const sgfs_audit_report *r, int width) {
-    print_name("parameter", width);
+    cli_print_name("parameter", width);
     printf(" %10s", "sd");
     for (int64_t k = 0; k < 2 * r->columns; k++) {
         char cell[32];
@@ -429,22 +434,18 @@ static void print_audit_what(const sgfs_audit_report *r) {
 }
 
 void cli_print_audit(const sgfs_audit_report *r) {
-    int width = 9;
     if (!r->needed) {
         puts(r->verdict);
         return;
     }
-    for (int64_t i = 0; i < r->dim; i++) {
-        int w = width_of(r->row[i].name);
-        width = w > width ? w : width;
-    }
+    int width = cli_name_width(r->dim, r->row, sizeof *r->row, 11 + 38 * (int)r->columns);
     printf("%s\n", r->title);
     print_audit_what(r);
     printf(
         "difference from ... +- standard error: of means in posterior sd, of sds in per cent\n\n");
     print_audit_head(r, width);
     for (int64_t i = 0; i < r->dim; i++) {
-        print_name(r->row[i].name, width);
+        cli_print_name(r->row[i].name, width);
         print_num(r->row[i].sd, 10);
         for (int64_t k = 0; k < r->columns; k++)
             print_change(r->row[i].change[k].mean, r->row[i].change[k].mean_error);

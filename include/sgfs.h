@@ -70,7 +70,9 @@ SGFS_API void sgfs_text_free(char *text);
 /* One row of a stage table: `stage` is "models", "samplers", "fishers", "schemes", "readers",
  * "exports" or "backends". Returns false past the last row. Of "environment" each row is a variable
  * and the value that it should have before the program starts: on a processor that OpenBLAS does
- * not know, OPENBLAS_CORETYPE and kernels that suit it, then those it has now. */
+ * not know, OPENBLAS_CORETYPE and kernels that suit it, then those it has now. Of "layout" each row
+ * is a struct of this header with its size ("+0516"), or a constant with its value ("-0002"), for
+ * bindings to compare with their own. */
 SGFS_API bool sgfs_list(const char *stage, int64_t index, const char **name, const char **help);
 
 /* One option row, of the stage ("run", "data", ...) or of one kind of it ("sampler", "sgfs"). */
@@ -629,8 +631,9 @@ typedef struct sgfs_prediction {
  * sgfs_prediction. The run's columns are found in `data` by name. Options: "predict.*",
  * "run.threads", "run.seed", and "data.target", "data.delimiter", "data.header" of this file. Rows
  * are streamed: memory does not grow with the file.
- * out (may be NULL): a CSV file, one line a row, written beside and then renamed; an existing
- * one is refused unless "output.overwrite" is set. */
+ * out (may be NULL): a CSV file, one line a row, or, in .npy, every predictive draw, rows x labels
+ * (or 1) x draws; written beside and then renamed. An existing one is refused unless
+ * "output.overwrite" is set. */
 SGFS_API sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const char *data, const char *out,
                                      const sgfs_config *cfg, sgfs_err *err);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/layout.h"
 #include "api/options.h"
 #include "chain/resume.h"
 #include "context/device/kernel.h"
@@ -108,6 +109,7 @@ bool sgfs_list(const char *stage, int64_t index, const char **name, const char *
                   {"exports", (const void *const *)sgfsi_exports}};
     if (index < 0 || stage == NULL || name == NULL || help == NULL) return false;
     if (strcmp(stage, "samplers") == 0) return list_samplers(index, name, help);
+    if (strcmp(stage, "layout") == 0) return sgfsi_layout_at(index, name, help);
     if (strcmp(stage, "environment") == 0) {
         const sgfs_device *dev = sgfsi_devices[0];
         const char *now = dev->ops->kernel != NULL ? dev->ops->kernel(dev) : NULL;

@@ -178,7 +178,7 @@ sgfs_status sgfsi_outfile_commit(sgfsi_outfile *out, sgfs_err *err) {
     /* What a library wrote and closed is opened once more, so that fsync reaches it. */
     if (!stream) out->fd = open(out->temp, O_WRONLY | O_CLOEXEC);
     if (out->fd < 0) error = errno;
-    if (stream && (fflush(out->f) != 0 || ferror(out->f))) error = errno != 0 ? errno : EIO;
+    if (stream) error = sgfsi_io_flush(out->f);
     if (error == 0) error = sgfsi_io_sync(out->fd);
     bool direct = out->nameless && !out->overwrite;
     if (error == 0 && direct && !give_name(out->fd, out->path)) error = errno;

@@ -104,11 +104,17 @@ static int fd_of(void *cookie) {
     return (int)((intptr_t)cookie - 1);
 }
 
+static _Thread_local int lost = EIO; /* why the latest stream that failed did */
+
 /* A stream takes a count that is too small for a failure, with what errno says. */
 static ssize_t write_stream(void *cookie, const char *bytes, size_t count) {
     int error = sgfsi_io_write(fd_of(cookie), bytes, count, SGFSI_IO_HERE);
-    if (error != 0) errno = error;
+    if (error != 0) errno = lost = error;
     return error == 0 ? (ssize_t)count : 0;
+}
+
+int sgfsi_io_flush(FILE *f) {
+    return fflush(f) == 0 && !ferror(f) ? 0 : lost;
 }
 
 static int close_stream(void *cookie) {
@@ -135,6 +141,10 @@ FILE *sgfsi_io_memory(sgfsi_buffer *text) {
 #else
 FILE *sgfsi_io_stream(int fd) {
     return fdopen(fd, "wb");
+}
+
+int sgfsi_io_flush(FILE *f) {
+    return fflush(f) != 0 ? errno : ferror(f) ? EIO : 0;
 }
 
 FILE *sgfsi_io_memory(sgfsi_buffer *text) {

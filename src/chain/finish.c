@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chain/dispersion.h"
 #include "chain/resume.h"
 #include "chain/spread_check.h"
 #include "chain/state.h"
@@ -26,19 +27,27 @@ static const char *state_of(sgfs_run *run, char room[600]) {
     return sgfs_run_done(run) ? "complete" : "stopped early";
 }
 
-/* At the mean over all chains, where there is one. sd: D. */
-static bool predict_spread(const sgfs_run *run, double *sd, sgfs_err *why) {
+/* Samplers that are made of the curvature, or that touch few rows, would learn nothing from it. */
+static bool is_spread_checked(const sgfs_run *run) {
+    const sgfs_sampler_kind *kind = run->plan.kinds.sampler;
+    return !kind->from_curvature && !kind->few_rows;
+}
+
+/* What is looked at once more where the draws have their mean, over all chains, if there is one:
+ * the spread that the curvature predicts (true: sd, D, has it), and how counts vary. */
+static bool look_at_mean(const sgfs_run *run, double *sd, sgfs_err *why) {
     int64_t D = run->model->D, chains = run->plan.chains;
     double *mean = calloc((size_t)D, sizeof *mean);
     if (mean == NULL) sgfsi_fail_memory(why, "the curvature");
-    const sgfs_sampler_kind *kind = run->plan.kinds.sampler;
-    bool sampled = mean != NULL && !kind->from_curvature && !kind->few_rows;
+    bool sampled = mean != NULL;
     for (int64_t c = 0; sampled && c < chains; c++) {
         const sgfsi_chain *w = &run->chain[c];
         sampled = w->status == SGFS_OK && w->meant > 0;
         for (int64_t j = 0; j < D; j++) mean[j] += w->mean[j] / (double)chains;
     }
-    bool predicted = sampled && sgfsi_curvature_sd(run->model, mean, sd, why);
+    bool predicted =
+        sampled && is_spread_checked(run) && sgfsi_curvature_sd(run->model, mean, sd, why);
+    if (sampled && why->code == SGFS_OK) (void)sgfsi_dispersion_tell(run->model, mean, why);
     free(mean);
     return predicted;
 }
@@ -48,10 +57,10 @@ static bool predict_spread(const sgfs_run *run, double *sd, sgfs_err *why) {
 static sgfs_status hand_over(sgfs_run *run, sgfs_err *err) {
     sgfs_status status = sgfsi_run_flush(run, err);
     double *sd = calloc((size_t)run->model->D, sizeof *sd);
-    bool stopped = sgfsi_run_is_stopping(run);
     sgfs_err why = {SGFS_OK, ""};
     if (sd == NULL) sgfsi_fail_memory(&why, "the curvature");
-    bool predicted = status == SGFS_OK && sd != NULL && !stopped && predict_spread(run, sd, &why);
+    bool whole = status == SGFS_OK && sd != NULL && sgfs_run_done(run);
+    bool predicted = whole && look_at_mean(run, sd, &why);
     if (status == SGFS_OK) status = sgfsi_fail_hard(&why, err);
     for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
         status = sgfsi_chain_report(&run->chain[c], &run->out, true, predicted ? sd : NULL, err);
@@ -84,6 +93,10 @@ sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
     if (run == NULL) return sgfsi_fail_handle(err, "sgfs_run_close");
     if (run->closed) return SGFS_OK;
     run->closed = true;
+    /* All draws are there, but who stops now does not wait for the last pass over the rows: it is
+     * for whoever takes the run up. */
+    bool hurried = sgfsi_run_is_stopping(run) && sgfs_run_done(run) && is_spread_checked(run);
+    run->undecided |= hurried;
     sgfs_status looked = SGFS_OK; /* the last look before the last state */
     if (run->out.file != NULL && run->spoiled.code == SGFS_OK)
         looked = sgfsi_run_look(run, true, err);
@@ -100,7 +113,11 @@ sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
         free(run->out.memory->state);
         run->out.memory->state = state;
     }
-    if (run->out.file == NULL) return status;
+    if (status == SGFS_OK && looked == SGFS_OK && hurried)
+        looked = sgfsi_fail(err, SGFS_ESTOPPED,
+                            "Stopped before the spread of the draws was checked; all of them are "
+                            "kept.");
+    if (run->out.file == NULL) return status == SGFS_OK ? looked : status;
     if (status == SGFS_OK) status = sgfsi_runfile_end(run->out.file, state_of(run, room), err);
     sgfs_status closed = sgfsi_runfile_close(run->out.file, status == SGFS_OK ? err : NULL);
     run->out.file = NULL;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
+#include "chain/resume.h"
 #include "chain/state.h"
 #include "context/device/kernel.h"
 #include "model/prior.h"
@@ -147,6 +148,7 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run, sgfs_err *err) {
                                                       : "unit_e");
     sgfsi_json_int(o, "rows", m->data->N);
     SGFSI_JSON(o, &run->plan, chains, warmup, draws, thin, seed);
+    if (sgfsi_run_lengthens(run)) sgfsi_json_flag(o, "lengthens", true);
     sgfsi_json_int(o, "batch", run->plan.n);
     if (run->plan.chunk > 1) sgfsi_json_int(o, "chunk", run->plan.chunk);
     sgfsi_json_num(o, "gamma", run->plan.gamma);

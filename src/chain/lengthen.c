@@ -68,8 +68,14 @@ sgfs_status sgfsi_run_lengthen(sgfs_run *run, sgfs_err *err) {
     measured worst = {NAN, NAN};
     if (comm->rank == 0 && status == SGFS_OK && !sgfsi_run_to_stop(run))
         status = find_worst(run, &worst, err);
-    if (sgfsi_run_to_stop(run)) worst = (measured){NAN, NAN};
+    if (sgfsi_run_to_stop(run) && status == SGFS_OK)
+        status = sgfsi_fail(err, SGFS_ESTOPPED,
+                            "Stopped after %lld draws a chain, before it was known whether they "
+                            "are enough; all of them are kept.",
+                            (long long)run->plan.draws);
     status = sgfsi_comm_agree(comm, status, err);
+    run->undecided = status == SGFS_ESTOPPED;
+    run->ended |= run->undecided;
     if (status == SGFS_OK) status = comm->ops->broadcast(comm, sizeof worst, &worst, err);
     /* who asked for fewer effective draws asked for chains that agree less */
     bool apart = run->plan.ess >= SGFSI_ESS_ENOUGH && worst.rhat > SGFSI_RHAT_CARE;

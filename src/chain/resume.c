@@ -99,8 +99,8 @@ static bool is_same_work(const sgfsi_json *a, const sgfsi_json *b) {
 
 /* These change nothing of the draws; how many there are is looked at apart. */
 static bool may_change(const char *key) {
-    static const char *const keys[] = {"run.threads", "run.max_time", "run.checkpoint", "run.draws",
-                                       "run.ess"};
+    static const char *const keys[] = {"run.threads", "run.max_time", "run.checkpoint",
+                                       "run.draws",   "run.ess",      "data.max_bytes"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (strcmp(key, keys[i]) == 0) return true;
     return strncmp(key, "output.", 7) == 0;
@@ -144,6 +144,12 @@ static sgfs_status compare_options(const sgfs_run *run, const char *path, const 
     return others[0] == '\0' ? SGFS_OK : fail_options(path, header, others, err);
 }
 
+bool sgfsi_run_lengthens(const sgfs_run *run) {
+    const sgfs_sampler_kind *kind = run->plan.kinds.sampler;
+    bool fixed = kind->fixed_length != NULL && kind->fixed_length(&run->plan);
+    return !fixed && run->model->ctx.comm->size == 1; /* no state is saved of several processes */
+}
+
 /* Iterations after warm-up that the chain which is furthest has behind it. */
 static int64_t made_so_far(const sgfs_run *run, const sgfsi_resumption *from) {
     int64_t most = 0;
@@ -160,7 +166,6 @@ static int64_t made_so_far(const sgfs_run *run, const sgfsi_resumption *from) {
 static sgfs_status compare_lengths(const sgfs_run *run, const char *path,
                                    const sgfsi_resumption *from, bool *more, sgfs_err *err) {
     char others[160] = "";
-    const sgfs_sampler_kind *kind = run->plan.kinds.sampler;
     int64_t draws = sgfsi_json_get_int(from->run->header, "draws", 0);
     int64_t reached = made_so_far(run, from);
     double ess = sgfsi_draws_option(from->run, "run.ess", 0);
@@ -169,7 +174,7 @@ static sgfs_status compare_lengths(const sgfs_run *run, const char *path,
     if (other && run->planned < reached)
         snprintf(others, sizeof others, "--draws %lld, of which there may not be fewer",
                  (long long)reached);
-    else if (other && kind->fixed_length != NULL && kind->fixed_length(&run->plan))
+    else if (other && !sgfsi_run_lengthens(run))
         snprintf(others, sizeof others, "--draws %lld, which its steps follow", (long long)draws);
     else if (!other && run->plan.ess < ess)
         snprintf(others, sizeof others, "--ess %.6g, which may not fall", ess);

@@ -15,6 +15,8 @@ sgfs_status sgfsi_run_look(sgfs_run *run, bool now, sgfs_err *err);
 /* False where a chain has failed or was left in the middle of an iteration: the last state that was
  * saved is the last one there will be. */
 bool sgfsi_run_has_state(const sgfs_run *run);
+/* Can a complete run be given more draws? Not where its steps follow its length. */
+bool sgfsi_run_lengthens(const sgfs_run *run);
 /* A state now, if there is one. */
 sgfs_status sgfsi_run_save(sgfs_run *run, sgfs_err *err);
 

@@ -223,7 +223,7 @@ bool sgfs_run_done(const sgfs_run *run) {
     for (int64_t c = 0; c < run->plan.chains; c++) {
         if (run->chain[c].t < total_of(run)) return false;
     }
-    return true;
+    return !run->undecided;
 }
 
 sgfs_status sgfsi_run_flush(sgfs_run *run, sgfs_err *err) {
@@ -287,6 +287,7 @@ sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
     const sgfsi_comm *comm = run->model->ctx.comm;
     int64_t stretch = 1; /* an iteration may be a microsecond or a minute */
     sgfs_status status = SGFS_OK;
+    run->undecided = false;
     if (sgfs_run_done(run) && !run->closed) status = sgfsi_run_lengthen(run, err); /* taken up */
     while (!sgfs_run_done(run) && status == SGFS_OK) {
         double before = run->seconds;

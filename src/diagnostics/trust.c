@@ -477,6 +477,18 @@ static bool name_data(const judge *j, char *out, size_t room) {
     return good;
 }
 
+/* Go on with the run: its draws, its thinning and all that was set stay. A model of the user's own,
+ * and rows that came through a pipe, have to be given once more. */
+static void write_resume(const judge *j, const char *more, char *out, size_t room) {
+    const char *name = sgfsi_json_get_text(j->d->header, "model", ""),
+               *path = sgfsi_json_get_text(sgfsi_json_get(j->d->header, "data"), "path", "");
+    char model[200] = "MODEL.so";
+    bool own = strchr(name, '/') != NULL || strstr(name, ".so") != NULL;
+    if (own) (void)sgfsi_shell_word(name, model, sizeof model);
+    snprintf(out, room, "sgfs sample %s%s--resume RUN%s%s%s", own ? model : "", own ? " " : "",
+             more[0] != '\0' ? " " : "", more, strcmp(path, "-") == 0 ? " --data -" : "");
+}
+
 /* The command; RUN stands for the run file. What was set for this sampler's steps would be refused
  * for another one: there everything else that was given is said anew. */
 static void write_next(const judge *j, char *out, size_t room) {
@@ -493,13 +505,18 @@ static void write_next(const judge *j, char *out, size_t room) {
     out[0] = '\0';
     if (what == AUDIT) snprintf(out, room, "sgfs audit RUN");
     if (what == NOTHING || what == AUDIT) return;
-    bool begun = strcmp(j->s->state, "stopped early") == 0 || strcmp(j->s->state, "unfinished") == 0;
+    bool begun =
+        strcmp(j->s->state, "stopped early") == 0 || strcmp(j->s->state, "unfinished") == 0;
     if (begun) { /* what it has not done yet is the first thing it lacks */
-        snprintf(out, room, "sgfs sample --resume RUN");
+        write_resume(j, "", out, room);
         return;
     }
     if (what == LONGER) snprintf(more, sizeof more, "--draws %lld", (long long)draws);
-    else if (what == WARM_UP)
+    if (what == LONGER && sgfsi_json_get_flag(header, "lengthens")) {
+        write_resume(j, more, out, room);
+        return;
+    }
+    if (what == WARM_UP)
         snprintf(more, sizeof more, "--warmup %lld",
                  (long long)(4 * sgfsi_json_get_int(header, "warmup", 1000)));
     else if (what == SMALLER_STEP && was_given(j, "sampler.epsilon", ""))
@@ -510,7 +527,7 @@ static void write_next(const judge *j, char *out, size_t room) {
                  accept < 0.9    ? "0.95"
                  : accept < 0.99 ? "0.99"
                                  : "0.999");
-    else other_sampler(j, more, sizeof more);
+    else if (what != LONGER) other_sampler(j, more, sizeof more);
     bool another = strstr(more, "--sampler") != NULL;
     bool steps = was_given(j, "sampler.", "sampler.kind") || was_given(j, "fisher.", "") ||
                  was_given(j, "run.batch", "");

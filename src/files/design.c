@@ -291,6 +291,9 @@ static sgfs_status open_files(sgfs_data *d, const char *name, const sgfs_config 
         d->has_target = true;
         d->target.name = d->table.target_name;
     }
+    /* The last column is taken where nobody says anything, unless the file itself says so. */
+    bool packed = d->table.parts > 0 && d->table.part[0].packed != NULL;
+    d->target_guessed = options.target[0] == '\0' && d->table.y == NULL && !packed;
     /* Files are read for their checksums last: what has no room here is refused before. */
     if (status == SGFS_OK) status = finish(d, NULL, NULL, cfg, err);
     for (int64_t i = 0; i < files.count && status == SGFS_OK; i++) {
@@ -299,14 +302,12 @@ static sgfs_status open_files(sgfs_data *d, const char *name, const sgfs_config 
     }
     free(stamp);
     sgfsi_files_close(&files);
-    if (status != SGFS_OK || !d->has_target || options.target[0] != '\0') return status;
-    /* The last column was taken because nobody said anything, unless a packed file said so. */
-    bool packed = d->table.parts > 0 && d->table.part[0].packed != NULL;
-    if (d->table.named && strcmp(d->target.name, "y") != 0 && !packed)
+    d->target_guessed = d->target_guessed && d->has_target;
+    if (d->target_guessed && d->table.named && strcmp(d->target.name, "y") != 0)
         sgfsi_say(options.log, SGFS_NOTE,
                   "The target is \"%.60s\", the last column (--target names another).",
                   d->target.name);
-    return SGFS_OK;
+    return status;
 }
 
 static sgfs_data *new_data(const char *path, const sgfs_config *cfg, sgfs_err *err) {

@@ -379,7 +379,8 @@ static sgfs_status pack_all(packing *w, sgfs_err *err) {
     bool silent = status != SGFS_OK || !h->named || w->options.target[0] != '\0';
     for (int64_t j = 0; !silent && j < h->cols; j++) {
         if (h->role[j] != SGFSI_ROLE_TARGET || strcmp(h->names[j], "y") == 0) continue;
-        sgfsi_say(w->options.log, SGFS_NOTE, "The target is \"%.60s\" (--target names another).",
+        sgfsi_say(w->options.log, SGFS_NOTE,
+                  "The target is \"%.60s\", the last column (--target names another).",
                   h->names[j]);
     }
     while (status == SGFS_OK && restarted) {

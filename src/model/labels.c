@@ -58,9 +58,10 @@ static sgfs_status refuse(const sgfs_model *m, int64_t most, const label *l, int
     return sgfsi_fail(
         err, SGFS_EDATA,
         "%s: the target \"%s\" has more than %s values (%.40s, %.40s, %.40s%s), too many for model "
-        "%s%s. Is --target the right column?",
+        "%s%s.%s",
         d->path, d->target.name, most == 2 ? "two" : number, l[0].name, l[1].name, l[2].name,
-        found > 3 ? ", ..." : "", m->kind->name, most == 2 ? " (softmax takes more)" : "");
+        found > 3 ? ", ..." : "", m->kind->name, most == 2 ? " (softmax takes more)" : "",
+        d->target_guessed ? "" : " Is --target the right column?");
 }
 
 /* The distinct targets, named and in order. */

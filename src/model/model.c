@@ -114,6 +114,11 @@ sgfs_model *sgfsi_model_within(const sgfsi_context *opened, const sgfs_model_kin
             return m;
     }
     sgfs_model_free(m);
+    if (data->target_guessed && err != NULL && strstr(err->text, data->target.name) != NULL)
+        sgfsi_append(err->text, sizeof err->text,
+                     " \"%.60s\" was taken as the target because it is the last column; --target "
+                     "NAME takes another.",
+                     data->target.name);
     return NULL;
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/number.h"
 #include "model/linear.h"
+#include "model/separation.h"
 
 const sgfs_option sgfsi_prior_options[] = {
     {"prior.kind", "prior", SGFS_CHOICE, "auto", 1, 0, sgfsi_prior_choices,
@@ -291,8 +292,9 @@ sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {
         double mean = p->means[j % m->data->p];
         m->precision[j] += p->precision[j - j % m->data->p] * mean * mean;
     }
-    if (m->restored == NULL) tell(m);
-    return SGFS_OK;
+    if (m->restored != NULL) return SGFS_OK;
+    tell(m);
+    return sgfsi_separation_tell(m, err);
 }
 
 /* ---- at theta -------------------------------------------------------------------------------- */

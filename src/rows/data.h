@@ -40,6 +40,7 @@ struct sgfs_data {
     sgfsi_column *feature; /* features */
     double *shift, *scale; /* features; NULL: rows are taken as they are */
     bool scales_binary;    /* where scaled: columns of zeros and ones are so, too */
+    bool target_guessed;   /* nobody named it: it is the last column */
     bool scaled_for_prior; /* nobody asked for the scale: a model made it for its default prior */
     bool has_target;
     sgfsi_column target;

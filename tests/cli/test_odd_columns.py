@@ -141,3 +141,19 @@ def test_a_column_with_a_name_that_numbers_the_rows_is_named(sgfs):
         assert 'Column "id" numbers the rows, from' in sgfs.ok(*OPTIMIZE, "named.csv").stderr
     numbered(sgfs, "named.csv", "id", range(2, ROWS + 2))
     assert "numbers the rows" not in sgfs.ok(*OPTIMIZE, "named.csv").stderr
+
+
+def test_a_guessed_target_is_named_where_it_leads_nowhere(sgfs):
+    """Whether the model or the reader stumbles; not where the target was named."""
+    guess = '"fare" was taken as the target because it is the last column; --target NAME takes another'
+    rows = ["1,male,3,7.5", "0,female,4,8.25", "1,male,5,9", "0,male,5,19"]
+    write(sgfs.folder / "ship.csv", ["survived,sex,age,fare", *rows])
+    for words in ((), ("--categorical", "auto")):
+        done = sgfs("sample", "logistic", "--data", "ship.csv", *words)
+        assert done.returncode == 3 and guess in done.stderr, done.stderr
+        done = sgfs("sample", "logistic", "--data", "ship.csv", "--target", "fare", *words)
+        assert done.returncode == 3 and "was taken as" not in done.stderr, done.stderr
+    write(sgfs.folder / "gap.csv", ["survived,sex,age,fare", "1,male,3,", *rows])
+    for words in ((), ("--categorical", "auto")):
+        done = sgfs("sample", "linear", "--data", "gap.csv", *words)
+        assert done.returncode == 3 and guess in done.stderr and "--na drop" in done.stderr, done.stderr

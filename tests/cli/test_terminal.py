@@ -112,3 +112,44 @@ def _read(fd):
         return os.read(fd, 4096)
     except OSError:
         return b""
+
+
+# ---- what can be read is shown
+
+LONG = ["Professional_and_related_services_of_every_kind", "Professional_and_related_services_of_no_kind", "a\u00e9" * 30, "b"]
+
+
+@pytest.mark.parametrize("words, columns", [(("sample", "linear", *SHORT, "--chains", "1", "--overwrite", "--out", "long.run"), 9),
+                                            (("optimize", "linear"), 2)])
+def test_long_names_keep_their_columns(site, words, columns):
+    """The middle of a name that is too wide is left out, whatever its bytes; numbers stand below their titles."""
+    rng = np.random.default_rng(3)
+    rows = [f"{LONG[i % 4]},{rng.random():.3f},{rng.random():.3f}" for i in range(120)]
+    (site.folder / "long.csv").write_text("\n".join(["industry_of_the_first_job,x,y", *rows]) + "\n", encoding="utf-8")
+    done = site.ok(words[0], words[1], "--data", "long.csv", "--categorical", "auto", *words[2:])
+    lines = done.stdout.split("\n")
+    head = next(i for i, line in enumerate(lines) if line.startswith("parameter "))
+    table = lines[head:lines.index("", head)]
+    assert len(table) == 7 and len({len(line) for line in table}) == 1, table
+    assert all(len(line.split()) == columns + 1 for line in table), table
+    assert any(line.startswith("industry_of_the") and "..." in line and "of_no_kind " in line for line in table), table
+    assert columns == 9 or len(table[0]) == 80
+
+
+def test_latin1_is_read_and_shown_as_what_it_is(site):
+    """Names and words are the same for a table in Latin-1 and in UTF-8, in notes, options, tables and new rows."""
+    rng = np.random.default_rng(4)
+    season = ["\u00c9t\u00e9", "Hiver", "A\u00f1o"]
+    rows = [f'{rng.random():.3f},{season[i % 3] if i % 2 else chr(34) + season[i % 3] + chr(34)},{rng.random():.3f}' for i in range(90)]
+    text = "\n".join(["\u00e2ge,r\u00e9gion,y", *rows]) + "\n"
+    said = []
+    for code in ("latin-1", "utf-8"):
+        (site.folder / "rows.csv").write_bytes(text.encode(code))
+        done = site.ok("sample", "linear", "--data", "rows.csv", "--categorical", "r\u00e9gion", *SHORT, "--chains", "1", "--out",
+                       f"{code}.run", "--overwrite")
+        assert 'Column "r\u00e9gion"' in done.stderr and "r\u00e9gion=A\u00f1o" in done.stdout, done
+        said.append([line for line in done.stdout.split("\n") if line.startswith(("\u00e2ge", "r\u00e9gion"))])
+        for other in ("latin-1", "utf-8"):
+            (site.folder / "new.csv").write_bytes(text.encode(other))
+            assert "90 rows" in site.ok("predict", f"{code}.run", "--data", "new.csv").stdout
+    assert said[0] == said[1] and len(said[0]) == 3

@@ -6,6 +6,7 @@ them: exact draws, far too few of them, chains that hardly move, an approximate 
 import json
 import shlex
 
+import numpy as np
 import pytest
 
 from cli_program import Sgfs, lines, quarters, write
@@ -57,13 +58,26 @@ def test_a_short_run_is_what_was_asked_for(site):
     assert sample(site, *slow).returncode == DOUBT
 
 
-def test_the_next_command_can_be_pasted(site):
-    sample(site, "--draws", "20")
+@pytest.mark.parametrize("more", [("--draws", "20"), ("--draws", "40", "--thin", "2")])
+def test_the_next_command_goes_on_with_the_run(site, more):
+    """It keeps the draws there are, and the thinning; a run through a pipe has to have its rows once more."""
+    assert sample(site, *more).returncode == 0
+    first = site.draws("a.run")
     told = site.ok("summary", "a.run").stdout.split("\n")[1]
-    assert told.startswith("What to type next: sgfs sample logistic --config a.run --draws ")
-    words = shlex.split(told.removeprefix("What to type next: sgfs "))
-    done = site(*words, "--out", "b.run", "--overwrite")
-    assert done.returncode == 0 and done.stdout.startswith("Trust"), done.stderr
+    assert told.startswith("What to type next: sgfs sample --resume a.run --draws "), told
+    done = site(*shlex.split(told.removeprefix("What to type next: sgfs ")))
+    assert done.returncode == 0 and done.stdout.startswith("Trust"), (done.stdout, done.stderr)
+    longer = site.draws("a.run")
+    thin = int(more[3]) if len(more) > 2 else 1
+    assert longer.shape[1] * thin == int(told.split()[-1]) and (longer[:, :20] == first).all()
+
+
+def test_a_run_whose_steps_follow_its_length_starts_over(site):
+    steps = ("--sampler", "sgfs-f", "--anneal", "late", "--alpha", "0", "--anneal-alpha", "1", "--warmup", "200")
+    assert sample(site, *steps, "--draws", "100").returncode == 0
+    told = json.loads(site.ok("summary", "a.run", "--json").stdout)["next"]
+    assert told.startswith("sgfs sample logistic --config RUN --draws "), told
+    assert site("sample", "--resume", "a.run", "--draws", "200").returncode == 2
 
 
 def test_rows_are_named_where_settings_are_in_the_way(site):
@@ -121,3 +135,33 @@ def test_an_interrupted_run_is_gone_on_with(site):
 def test_what_is_no_run_cannot_be_gone_on_with(site):
     done = site("sample", "--resume", "good.csv")
     assert done.returncode == 6 and "good.csv: not a run file of sgfs" in done.stderr, done.stderr
+
+
+# ---- what is said beside the verdict: of the model, not of the draws ------------------------------
+
+def test_counts_that_vary_too_much(site):
+    """Negative binomial counts with variance mu + mu^2 against Poisson counts; the verdict is the same."""
+    rng = np.random.default_rng(2385)
+    x = rng.standard_normal(600)
+    mu = np.exp(1 + 0.5 * x)
+    for name, y in (("wild", rng.negative_binomial(1, 1 / (1 + mu))), ("tame", rng.poisson(mu))):
+        write(site.folder / "counts.csv", ["x,y", *(f"{a:.4f},{b}" for a, b in zip(x, y))])
+        done = site.ok("sample", "poisson", "--data", "counts.csv", "--out", "counts.run", "--overwrite")
+        assert done.stdout.startswith("Trust: ") and ("times as much as Poisson counts" in done.stderr) == (name == "wild"), done.stderr
+
+
+def test_columns_that_separate_labels(site):
+    """Every row with oslo = 1 has one label; one row of another label ends that. A number may separate, too."""
+    x, y = quarters(400)
+    oslo = np.arange(400) % 25 == 3
+    said = 'Column "oslo" by itself separates label "1" from the other: the data set no limit'
+    for spoiled in (False, True):
+        label = np.where(oslo, 1, y)
+        label[3] = 0 if spoiled else 1
+        write(site.folder / "towns.csv", ["a,oslo,y", *(f"{a},{t:d},{b:g}" for a, t, b in zip(x[:, 0], oslo, label))])
+        done = site.ok("sample", "logistic", "--data", "towns.csv", "--out", "towns.run", "--overwrite")
+        assert done.stdout.startswith("Trust: ") and (said in done.stderr) is not spoiled, done.stderr
+        assert (said in site.ok("summary", "towns.run").stdout) is not spoiled
+    write(site.folder / "three.csv", ["a,b,y", *(f"{a},{b},{'low' if b < 0 else 'mid' if a < 0 else 'high'}" for a, b in x)])
+    done = site.ok("optimize", "softmax", "--data", "three.csv")
+    assert 'Column "b" by itself separates label "low" from the others: ' in done.stderr and "more column" not in done.stderr

@@ -8,6 +8,7 @@ them (docs/abi.md). A new function is a line in the first two; this file says wh
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,9 @@ def test_the_library_has_the_soname_of_its_symbols():
                          check=True).stdout
     number = re.search(r"^SGFS_(\d+) \{", (ROOT / "cmake" / "sgfs.map").read_text(), re.M).group(1)
     assert re.search(rf"SONAME.*\[libsgfs\.so\.{number}\]", out)
+
+
+def test_declarations_of_the_python_package_follow_the_header():
+    script = ROOT / "python" / "generate.py"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -217,27 +217,23 @@ def test_the_tour_has_the_arrows_of_the_test():
 # ---- the reading path
 
 def reading_path(text):
-    """(file, lines as the table says) of the reading path in CONTRIBUTING.md."""
+    """The files of the reading path in CONTRIBUTING.md."""
     part = text.split("## The reading path", 1)[1].split("\n## ", 1)[0]
-    rows = re.findall(r"^\|[^|]*\[`?([\w./-]+?)`?\]\([^)]*\)[^|]*\|\s*([\d,]+)\s*\|", part, re.M)
-    return [(file, int(lines.replace(",", ""))) for file, lines in rows]
+    return re.findall(r"^\|\s*\[`?([\w./-]+?)`?\]\([^)]*\)[^|]*\|", part, re.M)
 
 
 def too_far(path):
     """What is wrong with a reading path: a file that is not there, or too many lines in all."""
-    wrong = [f"{file} does not exist" for file, _ in path if not (ROOT / file).is_file()]
-    lines = sum(read(file).count("\n") for file, _ in path if (ROOT / file).is_file())
+    wrong = [f"{file} does not exist" for file in path if not (ROOT / file).is_file()]
+    lines = sum(read(file).count("\n") for file in path if (ROOT / file).is_file())
     return wrong + ([f"{lines} lines"] if lines > PATH_LINES else [])
 
 
 def test_the_reading_path_is_short_and_true():
     path = reading_path(read("CONTRIBUTING.md"))
     assert len(path) >= 8, "the table of the reading path was not found"
-    assert path[0][0] == "README.md"
+    assert path[0] == "README.md"
     assert too_far(path) == []
-    for file, lines in path:  # the table promises a size, it does not count today's lines
-        now = read(file).count("\n")
-        assert abs(now - lines) <= max(15, lines // 5), (file, now)
 
 
 # ---- the vocabulary
@@ -322,9 +318,9 @@ def test_arrows_are_read_from_the_table():
 def test_a_reading_path_that_is_too_long_is_found():
     text = ("## The reading path\n\n|---|---|---|\n| [README.md](README.md) | 1,233 | what |\n"
             "| [`src/no.c`](src/no.c) | 12 | which |\n\n## Next\n\n| [b.c](b.c) | 1 | not |\n")
-    assert reading_path(text) == [("README.md", 1233), ("src/no.c", 12)]
-    assert too_far([("README.md", 200), ("src/no.c", 12)]) == ["src/no.c does not exist"]
-    long = too_far([("docs/samplers.md", 1)] * 10)
+    assert reading_path(text) == ["README.md", "src/no.c"]
+    assert too_far(["README.md", "src/no.c"]) == ["src/no.c does not exist"]
+    long = too_far(["docs/samplers.md"] * 10)
     assert len(long) == 1 and long[0].endswith(" lines")
 
 

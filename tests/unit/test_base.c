@@ -57,12 +57,36 @@ static void test_the_counter_layout_is_fixed(void **state) {
     assert_true(s.key[0] == 0x89abcdef && s.key[1] == 0x01234567);
     assert_true(s.ctr[0] == 0 && s.ctr[1] == 0x98765432 && s.ctr[2] == 0x76543210);
     assert_true(s.ctr[3] == 0x07abcdef);
-    double u[5], first[5];
-    sgfsi_uniforms(&s, 5, u); /* two to a position; the rest of the third is not used later */
-    assert_int_equal(s.ctr[0], 3);
-    s.ctr[0] = 0;
-    for (int i = 0; i < 5; i += 2) sgfsi_uniforms(&s, i < 4 ? 2 : 1, first + i);
-    assert_memory_equal(u, first, sizeof u);
+}
+
+/* Two to a position; the rest of the last one is not used later. However many are asked for at
+ * once, they are those that come two by two. */
+static void test_numbers_do_not_depend_on_how_many_are_made_at_once(void **state) {
+    (void)state;
+    enum { MOST = 100 };
+    double u[MOST], z[MOST], u2[MOST], z2[MOST];
+    int64_t row[MOST], row2[MOST];
+    uint64_t word[MOST], word2[MOST];
+    for (int n = 1; n <= MOST; n++) {
+        sgfsi_stream s = sgfsi_stream_at(5, 1, n, SGFSI_NOISE), by_two[4] = {s, s, s, s};
+        sgfsi_stream of[4] = {s, s, s, s};
+        sgfsi_uniforms(&of[0], n, u);
+        sgfsi_normals(&of[1], n, z);
+        sgfsi_indices(&of[2], n, 1000003, row);
+        sgfsi_words(&of[3], n, word);
+        for (int i = 0; i < n; i += 2) {
+            int some = n - i < 2 ? n - i : 2;
+            sgfsi_uniforms(&by_two[0], some, u2 + i);
+            sgfsi_normals(&by_two[1], some, z2 + i);
+            sgfsi_indices(&by_two[2], some, 1000003, row2 + i);
+            sgfsi_words(&by_two[3], some, word2 + i);
+        }
+        for (int k = 0; k < 4; k++) assert_int_equal(of[k].ctr[0], (n + 1) / 2);
+        assert_memory_equal(u, u2, (size_t)n * sizeof *u);
+        assert_memory_equal(z, z2, (size_t)n * sizeof *z);
+        assert_memory_equal(row, row2, (size_t)n * sizeof *row);
+        assert_memory_equal(word, word2, (size_t)n * sizeof *word);
+    }
 }
 
 static void test_uniforms(void **state) {
@@ -587,10 +611,12 @@ static void test_a_write_that_fails_leaves_the_old_file(void **state) {
     assert_int_equal(sgfsi_outfile_open(&out, path, true, true, NULL), SGFS_OK);
     setrlimit(RLIMIT_FSIZE, &tight);
     for (int i = 0; i < 5000; i++) fputs("more ", out.f);
+    errno = ENOTTY; /* whatever came since */
     sgfs_status status = sgfsi_outfile_commit(&out, &err);
     setrlimit(RLIMIT_FSIZE, &before);
     signal(SIGXFSZ, handler);
     assert_int_equal(status, SGFS_EIO);
+    assert_non_null(strstr(err.text, strerror(EFBIG)));
     assert_holds("old");
 }
 
@@ -750,6 +776,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_philox_gives_the_published_answers),
         cmocka_unit_test(test_the_counter_layout_is_fixed),
+        cmocka_unit_test(test_numbers_do_not_depend_on_how_many_are_made_at_once),
         cmocka_unit_test(test_uniforms),
         cmocka_unit_test(test_normals),
         cmocka_unit_test(test_indices_are_uniform),

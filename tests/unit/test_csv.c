@@ -281,6 +281,46 @@ static void test_gzip(void **state) {
     assert_saved_fails(&usual, SGFS_EDATA, "damaged", NULL);
 }
 
+/* A file of gzip files one after another, as `cat a.gz b.gz` makes it: whatever is changed or cut
+ * in the second one is noticed, and so is what is put behind it, but for zeros. */
+static void test_gzip_of_several_members(void **state) {
+    (void)state;
+    const char *const part[] = {"age,dose,y\n2.385,-17.25,0.5\n", "1e-7,381.125,1\n"};
+    char bytes[400];
+    size_t length[2], n = 0;
+    for (int k = 0; k < 2; k++) {
+        save("");
+        gzFile gz = gzopen(path, "wb");
+        assert_int_equal(gzwrite(gz, part[k], (unsigned)strlen(part[k])), (int)strlen(part[k]));
+        gzclose(gz);
+        FILE *f = fopen(path, "rb");
+        length[k] = fread(bytes + n, 1, 100, f);
+        n += length[k];
+        fclose(f);
+    }
+    memset(bytes + n, 0, sizeof bytes - n);
+    for (size_t zeros = 0; zeros < 300; zeros += 13) {
+        save_bytes(bytes, n + zeros);
+        sgfsi_table t = read_saved(&usual);
+        assert_cells(&t, 2, 3, square);
+        sgfsi_table_free(&t);
+    }
+    for (size_t cut = length[0] + 1; cut < n; cut++) {
+        save_bytes(bytes, cut);
+        assert_saved_fails(&usual, SGFS_EDATA, cut < length[0] + 2 ? "not gzip" : "cut off", NULL);
+    }
+    for (size_t at = length[0]; at < n; at++) {
+        if (at >= length[0] + 4 && at < length[0] + 10) continue; /* time and system: no matter */
+        bytes[at] ^= 0x41;
+        save_bytes(bytes, n);
+        assert_saved_fails(&usual, SGFS_EDATA, "gzip", NULL);
+        bytes[at] ^= 0x41;
+    }
+    bytes[n + 20] = 'x';
+    save_bytes(bytes, n + 30);
+    assert_saved_fails(&usual, SGFS_EDATA, "not gzip", NULL);
+}
+
 /* ---- columns --------------------------------------------------------------------------------- */
 
 static void test_columns_are_chosen(void **state) {
@@ -533,6 +573,7 @@ int main(void) {
         cmocka_unit_test(test_single_precision),
         cmocka_unit_test(test_large_file_across_blocks),
         cmocka_unit_test(test_gzip),
+        cmocka_unit_test(test_gzip_of_several_members),
         cmocka_unit_test(test_columns_are_chosen),
         cmocka_unit_test(test_made_up_names_count_file_columns),
         cmocka_unit_test(test_unknown_columns),

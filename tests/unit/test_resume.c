@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_resume.c: a run that a program takes up again, with rows that it hands over as arrays: they
- * have to be those that the run was made with. And how often states are saved where that is slow.
+ * have to be those that the run was made with. How often states are saved where that is slow. And
+ * runs that are stopped at their last draw.
  * What a user sees of going on is in tests/cli/test_resume.py.
  */
 #include <stdio.h>
@@ -225,8 +226,76 @@ static void test_slow_states_are_saved_less_often(void **state) {
     free_rows(&r);
 }
 
+/* ---- stopped at the very end ----------------------------------------------------------------- */
+
+static void stop_at_the_end(const sgfs_progress *p, void *run) {
+    if (p->fraction >= 1) sgfs_run_stop(run);
+}
+
+static void finish(const sgfs_model *m, const sgfs_config *cfg, bool resume, bool stops,
+                   sgfs_status expected) {
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_run *run = resume ? sgfs_run_resume(m, path, cfg, &err) : sgfs_run_open(m, cfg, &err);
+    if (run == NULL || (!resume && sgfs_run_attach(run, path, &err) != SGFS_OK))
+        fail_msg("%s", err.text);
+    if (stops) sgfs_run_on_progress(run, stop_at_the_end, run);
+    sgfs_status status = sgfs_run_all(run, &err), closed = sgfs_run_close(run, &err);
+    if ((status != SGFS_OK ? status : closed) != expected)
+        fail_msg("%d, %d: %s", status, closed, err.text);
+    sgfs_run_free(run);
+}
+
+/* What the file says, without its times. */
+static sgfs_draws *outcome(const sgfs_config *cfg, char **spread) {
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_draws *draws = sgfs_draws_open(path, &err);
+    sgfs_job *job = sgfs_summary_open(draws, cfg, &err);
+    if (job == NULL || sgfs_job_run(job, &err) != SGFS_OK) fail_msg("%s", err.text);
+    char *json = sgfs_job_json(job), *at = json != NULL ? strstr(json, "\"sd_curvature\"") : NULL;
+    assert_non_null(at);
+    *spread = strndup(at, 40);
+    sgfs_text_free(json);
+    sgfs_job_free(job);
+    return draws;
+}
+
+/* All planned draws are made, but whether they are enough is not known (--ess), or how wide they
+ * should be (the check of the spread): that is no complete run, and going on makes it one. */
+static void test_a_stop_at_the_last_draw_is_no_complete_run(void **state) {
+    (void)state;
+    const char *const set[][2] = {{"sgld", "3000"}, {"nuts", "0"}, {"nuts", "3000"}};
+    rows r = make_rows(ROWS, COLS, 0);
+    for (size_t k = 0; k < sizeof set / sizeof set[0]; k++) {
+        sgfs_config *cfg = options();
+        assert_int_equal(sgfs_config_set(cfg, "sampler.kind", set[k][0], NULL), SGFS_OK);
+        assert_int_equal(sgfs_config_set(cfg, "run.ess", set[k][1], NULL), SGFS_OK);
+        const sgfs_arrays arrays = {.rows = r.n, .cols = r.cols, .x = r.x, .y = r.y};
+        sgfs_data *data = sgfs_data_wrap(&arrays, cfg, NULL);
+        sgfs_model *model = sgfs_model_open("logistic", data, cfg, NULL);
+        char *spread[2];
+        finish(model, cfg, false, false, SGFS_OK);
+        sgfs_draws *whole = outcome(cfg, &spread[0]);
+        finish(model, cfg, false, true, SGFS_ESTOPPED);
+        finish(model, cfg, true, false, SGFS_OK);
+        sgfs_draws *taken_up = outcome(cfg, &spread[1]);
+        sgfs_draws_shape size = sgfs_draws_size(whole);
+        assert_int_equal(sgfs_draws_size(taken_up).draws, size.draws);
+        assert_memory_equal(sgfs_draws_chain(taken_up, 0), sgfs_draws_chain(whole, 0),
+                            (size_t)(size.draws * size.dim) * sizeof(double));
+        assert_string_equal(spread[0], spread[1]);
+        for (int i = 0; i < 2; i++) free(spread[i]);
+        sgfs_draws_free(whole);
+        sgfs_draws_free(taken_up);
+        sgfs_model_free(model);
+        sgfs_data_free(data);
+        sgfs_config_free(cfg);
+    }
+    free_rows(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_stop_at_the_last_draw_is_no_complete_run),
         cmocka_unit_test(test_arrays_have_to_be_those_that_the_run_had),
         cmocka_unit_test(test_one_target_of_large_arrays),
         cmocka_unit_test(test_files_are_looked_at_before_the_last_state),

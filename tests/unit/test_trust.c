@@ -132,6 +132,23 @@ static const expected table[] = {
      SGFS_GRADE_SHORT,
      "b",
      "sgfs sample logistic --config RUN --draws "},
+    {"slow, and can be lengthened",
+     {.header = EXACT ", \"lengthens\": true", .rho = 0.93},
+     SGFS_GRADE_SHORT,
+     "Do not trust yet: ",
+     "sgfs sample --resume RUN --draws "},
+    {"slow, a model of the user's own, rows from a pipe",
+     {.header = EXACT ", \"lengthens\": true, \"data\": {\"path\": \"-\"}",
+      .model = "./my model.so",
+      .rho = 0.93},
+     SGFS_GRADE_SHORT,
+     "Do not trust yet: ",
+     "sgfs sample './my model.so' --resume RUN --draws "},
+    {"apart, where more draws would not help",
+     {.header = CV ", \"lengthens\": true", .shift = 30},
+     SGFS_GRADE_WRONG,
+     "Do not trust: ",
+     "--config RUN --sampler exact"},
     {"too few to say",
      {.header = EXACT, .draws = 3},
      SGFS_GRADE_SHORT,
@@ -362,7 +379,7 @@ static void test_another_sampler_is_named(void **state) {
 
 static void test_json_has_the_verdict(void **state) {
     (void)state;
-    sgfs_draws *d = make_run(&table[7].made);
+    sgfs_draws *d = make_run(&table[10].made);
     sgfs_summary *s = sgfsi_summary_new(d, 1, NULL);
     sgfsi_json *json = sgfsi_summary_json(s);
     bool trust = true;

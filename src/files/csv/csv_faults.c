@@ -127,7 +127,7 @@ static nature judge(const sgfsi_csv_fault *c, int64_t rows) {
 
 /* ---- options that would help ----------------------------------------------------------------- */
 
-enum { OPTIONS_ROOM = 224 };
+enum { OPTIONS_ROOM = 224, TARGET_ROOM = 160 };
 
 /* The columns of the file that were asked for already, and those of one nature (drop: all but
  * words), by name; by number where a name has a comma in it or `numbers` says so. */
@@ -188,6 +188,20 @@ static const char *header_hint(const sgfsi_csv_asked *a, int64_t line) {
                                                      : " Is --header no right?";
 }
 
+/* Which column was taken as the target, where nobody named one. */
+static const char *target_hint(const sgfsi_csv_asked *a, char out[TARGET_ROOM]) {
+    const bool guessed = a->options->target[0] == '\0' && a->options->run == NULL;
+    out[0] = '\0';
+    for (int64_t j = 0; guessed && a->format->header && j < a->format->cols; j++) {
+        if (a->role[j] != SGFSI_ROLE_TARGET || strcmp(a->format->names[j], "y") == 0) continue;
+        sgfsi_append(out, TARGET_ROOM,
+                     " \"%.40s\" was taken as the target because it is the last column; --target "
+                     "NAME takes another.",
+                     a->format->names[j]);
+    }
+    return out;
+}
+
 /* What --na can do: a missing target cannot be filled in, and a number is not missing. */
 static const char *na_hint(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f) {
     bool features = false;
@@ -205,7 +219,8 @@ static const char *na_hint(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f) 
 
 static sgfs_status fail_missing(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f,
                                 sgfs_err *err) {
-    char lines[SGFSI_SHOWN_LINES * 24] = "", what[SGFSI_SHOWN_CHARS + 64], by[160] = "";
+    char target[TARGET_ROOM], lines[SGFSI_SHOWN_LINES * 24] = "", what[SGFSI_SHOWN_CHARS + 64],
+                                                        by[160] = "";
     int64_t shown = f->lines < SGFSI_SHOWN_LINES ? f->lines : SGFSI_SHOWN_LINES, columns = 0;
     const sgfsi_csv_fault *first = &f->column[f->col];
     for (int64_t i = 0; i < shown; i++)
@@ -223,19 +238,19 @@ static sgfs_status fail_missing(const sgfsi_csv_asked *a, const sgfsi_csv_faults
     if (columns > 4) sgfsi_append(by, sizeof by, " and %lld more", (long long)columns - 4);
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s:%lld: column %lld (\"%.40s\") %s; there %s %lld such cell%s, on line%s "
-                      "%s%s:%s%s %s%s",
+                      "%s%s:%s%s %s%s%s",
                       a->path, (long long)f->line[0], (long long)f->col + 1,
                       a->format->names[f->col], what, f->missing == 1 ? "is" : "are",
                       (long long)f->missing, f->missing == 1 ? "" : "s", f->lines == 1 ? "" : "s",
                       lines, f->lines > shown ? ", ..." : "", by, columns > 0 ? ";" : "",
-                      na_hint(a, f), header_hint(a, f->line[0]));
+                      na_hint(a, f), header_hint(a, f->line[0]), target_hint(a, target));
 }
 
 /* One column of text, and nothing else. */
 static sgfs_status fail_text(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, int64_t col,
                              int64_t rows, sgfs_err *err) {
     const sgfsi_csv_fault *c = &f->column[col];
-    char advice[256];
+    char advice[256], target[TARGET_ROOM];
     const char *like = sgfsi_looks_like(c->text_shown);
     if (c->comma)
         snprintf(advice, sizeof advice,
@@ -255,9 +270,9 @@ static sgfs_status fail_text(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f
                  "if its words are meant, name it in --categorical (or say --categorical auto); "
                  "else leave the column out with --drop or --features.");
     return sgfsi_fail(err, SGFS_EDATA,
-                      "%s:%lld: column %lld (\"%.40s\") holds \"%s\", not a number; %s%s", a->path,
-                      (long long)c->text_line, (long long)col + 1, a->format->names[col],
-                      c->text_shown, advice, header_hint(a, c->text_line));
+                      "%s:%lld: column %lld (\"%.40s\") holds \"%s\", not a number; %s%s%s",
+                      a->path, (long long)c->text_line, (long long)col + 1, a->format->names[col],
+                      c->text_shown, advice, header_hint(a, c->text_line), target_hint(a, target));
 }
 
 static void add_column(const sgfsi_csv_asked *a, const sgfsi_csv_fault *c, int64_t col,
@@ -294,10 +309,11 @@ sgfs_status sgfsi_csv_fail_faults(const sgfsi_csv_asked *a, const sgfsi_csv_faul
     if (text == 0) return fail_missing(a, f, err);
     if (target || names || (bad == 1 && f->missing == 0)) return fail_text(a, f, col, rows, err);
     /* The options are what matters: the columns get the room that these leave. */
-    char options[OPTIONS_ROOM], columns[320] = "", one[160];
+    char options[OPTIONS_ROOM], columns[320] = "", one[160], guess[TARGET_ROOM];
     make_options(a, f, rows, options);
     const char *hint = header_hint(a, first);
-    size_t fixed = strnlen(a->path, 120) + strlen(options) + strlen(hint) + 130;
+    target_hint(a, guess);
+    size_t fixed = strnlen(a->path, 120) + strlen(options) + strlen(hint) + strlen(guess) + 130;
     size_t room = fixed < sizeof err->text - 80 ? sizeof err->text - fixed : 80;
     room = room < sizeof columns ? room : sizeof columns;
     for (int64_t j = 0; j < f->cols; j++) {
@@ -312,8 +328,8 @@ sgfs_status sgfsi_csv_fail_faults(const sgfsi_csv_asked *a, const sgfsi_csv_faul
     bool missing = strstr(options, "--na drop") != NULL;
     return sgfsi_fail(
         err, SGFS_EDATA,
-        "%.120s:%lld: %lld columns cannot be used as they are: %s. With these options "
+        "%.120s:%lld: %lld columns cannot be used as they are: %s.%s With these options "
         "they can be: %s%s%s",
-        a->path, (long long)first, (long long)bad, columns, options,
+        a->path, (long long)first, (long long)bad, columns, guess, options,
         missing ? " (or --na mean)" : "", hint);
 }

@@ -143,7 +143,9 @@ static sgfs_status store_word(reading *r, int64_t col, const sgfsi_cell *cell, d
     char room[WORD_CHARS];
     const char *text = cell->begin;
     size_t length = (size_t)(cell->end - cell->begin);
-    if (cell->quoted) {
+    unsigned char bits = 0; /* of all bytes: is one of them above 127? */
+    for (size_t i = 0; i < length; i++) bits |= (unsigned char)text[i];
+    if (cell->quoted || bits >= 0x80) {
         length = sgfsi_cell_text(cell, room, sizeof room);
         text = room;
     }

@@ -179,10 +179,35 @@ int64_t sgfsi_cell_count(char delimiter, const char *s, const char *end) {
     return n;
 }
 
+static bool is_utf8(const char *begin, const char *end) {
+    for (const unsigned char *s = (const unsigned char *)begin, *e = (const unsigned char *)end;
+         s < e;) {
+        int n = s[0] < 0x80   ? 1
+                : s[0] < 0xC2 ? 0
+                : s[0] < 0xE0 ? 2
+                : s[0] < 0xF0 ? 3
+                : s[0] < 0xF5 ? 4
+                              : 0;
+        if (n == 0 || e - s < n) return false;
+        for (int i = 1; i < n; i++)
+            if ((s[i] & 0xC0) != 0x80) return false;
+        bool overlong = (s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xF0 && s[1] < 0x90);
+        bool beyond = (s[0] == 0xED && s[1] >= 0xA0) || (s[0] == 0xF4 && s[1] >= 0x90);
+        if (overlong || beyond) return false;
+        s += n;
+    }
+    return true;
+}
+
 size_t sgfsi_cell_text(const sgfsi_cell *cell, char *out, size_t room) {
     size_t length = 0;
+    bool latin1 = !is_utf8(cell->begin, cell->end);
     for (const char *s = cell->begin; s < cell->end; s++) {
-        if (length + 1 < room) out[length] = *s;
+        unsigned char b = (unsigned char)*s;
+        bool two = latin1 && b >= 0x80;
+        if (two && length + 1 < room) out[length] = (char)(0xC0 | (b >> 6));
+        length += two;
+        if (length + 1 < room) out[length] = two ? (char)(0x80 | (b & 0x3F)) : *s;
         length++;
         if (cell->quoted && *s == '"') s++;
     }

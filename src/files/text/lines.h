@@ -59,8 +59,8 @@ const char *sgfsi_cell_scan(char delimiter, const char *s, const char *end, sgfs
 /* Where the next cell starts after one that stopped at `stop`; NULL when it was the last. */
 const char *sgfsi_cell_next(char delimiter, const char *stop, const char *end);
 int64_t sgfsi_cell_count(char delimiter, const char *s, const char *end);
-/* Copy at most room - 1 bytes, halving doubled quotes; always terminated. Returns the full length.
- */
+/* Copy at most room - 1 bytes, halving doubled quotes; always terminated. Text that is not UTF-8 is
+ * taken for Latin-1 and becomes UTF-8. Returns the full length. */
 size_t sgfsi_cell_text(const sgfsi_cell *cell, char *out, size_t room);
 /* The start of it, fit for a message: one line, whole UTF-8 characters. */
 void sgfsi_cell_show(const sgfsi_cell *cell, char out[SGFSI_SHOWN_ROOM]);

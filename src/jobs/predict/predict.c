@@ -133,6 +133,8 @@ sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const char *data, const cha
     if (p == NULL) return NULL;
     p->path = sgfsi_arena_text(&p->job.arena, data);
     if (out != NULL) p->out = sgfsi_arena_text(&p->job.arena, out);
+    size_t length = out != NULL ? strlen(out) : 0;
+    p->array = length >= 4 && strcmp(out + length - 4, ".npy") == 0;
     sgfs_status status = p->path == NULL || (out != NULL && p->out == NULL)
                              ? sgfsi_fail_memory(err, "predictions")
                              : open_all(p, draws, err);
@@ -209,6 +211,20 @@ static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
     return status;
 }
 
+/* How many rows an array has is known at its end: its head is written once more. */
+static sgfs_status count_rows(const sgfsi_predict *p, sgfsi_outfile *file, sgfs_err *err) {
+    sgfsi_buffer text = {NULL};
+    FILE *f = sgfsi_io_memory(&text);
+    if (f != NULL) sgfsi_predict_head(p, f);
+    bool whole = f != NULL && !ferror(f);
+    whole = f != NULL && fclose(f) == 0 && whole;
+    int error = whole && fflush(file->f) == 0 ? sgfsi_io_write(file->fd, text.bytes, text.used, 0)
+                                              : 0; /* what failed before is said by the commit */
+    free(text.bytes);
+    if (!whole) return sgfsi_fail_memory(err, "the head of the output");
+    return error == 0 ? SGFS_OK : sgfsi_fail_io(err, p->out, "write it", error);
+}
+
 static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     sgfsi_predict *p = (sgfsi_predict *)job;
     sgfsi_outfile file = {.f = NULL};
@@ -219,6 +235,7 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     }
     if (status != SGFS_OK) return status;
     status = predict_file(p, file.f, err);
+    if (status == SGFS_OK && p->array) status = count_rows(p, &file, err);
     if (status == SGFS_OK && p->out != NULL) status = sgfsi_outfile_commit(&file, err);
     else if (p->out != NULL) sgfsi_outfile_abandon(&file);
     if (status == SGFS_OK) status = sgfsi_predict_conclude(p, err);

@@ -28,6 +28,7 @@ typedef struct sgfsi_predict_slot {
 typedef struct sgfsi_predict {
     sgfs_job job;
     char *path, *out; /* of the rows; of the output, or NULL */
+    bool array;       /* the output is a .npy: all draws of each row */
     sgfsi_newrows rows;
     const sgfs_model_kind *kind; /* ours to free where it came from a file */
     sgfsi_draw *draw;            /* draws: those used */
@@ -47,7 +48,7 @@ int64_t sgfsi_predict_rows(const sgfs_model *m, int64_t width, int64_t draws);
 sgfs_status sgfsi_predict_room(sgfsi_predict *p, sgfs_err *err);
 /* All draws on the rows of a slot, with this thread's predictor. */
 void sgfsi_predict_block(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_predict_slot *slot);
-/* The first line of the output. */
+/* The first line of the output; of an array, its head, with the rows that are done. */
 void sgfsi_predict_head(const sgfsi_predict *p, FILE *f);
 
 /* ---- predict_result.c ------------------------------------------------------------------------ */

@@ -8,12 +8,14 @@
  *     mean, q5, q50, q95
  * and, where the file has the target, target and log_density. Numbers read back to the same bits.
  * A row that lacks values has empty cells, so that lines stay beside the rows of the data; one that
- * lacks its target lacks the last two.
+ * lacks its target lacks the last two. A name in .npy has all draws behind these numbers instead:
+ * rows x labels (or 1) x draws.
  * Lines are made here, by the threads, and written elsewhere, in order.
  */
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/npy.h"
 #include "jobs/predict/predict.h"
 #include "sink/export.h"
 
@@ -54,6 +56,11 @@ sgfs_status sgfsi_predict_room(sgfsi_predict *p, sgfs_err *err) {
 
 void sgfsi_predict_head(const sgfsi_predict *p, FILE *f) {
     const sgfsi_labels *labels = &p->rows.model->labels;
+    if (p->array) {
+        const int64_t shape[] = {p->done, p->width, p->draws}; /* 128 bytes for any numbers */
+        sgfsi_npy_head(f, 3, shape);
+        return;
+    }
     fputs(labels->count > 0 ? "prediction" : "mean,q5,q50,q95", f);
     /* "p[no],q5[no],...": the label inside the name, quoted as a whole where it has to be. */
     for (int64_t k = 0; k < labels->count; k++) {
@@ -97,6 +104,17 @@ static void put_line(const sgfsi_predict *p, const sgfsi_predict_slot *slot, int
     fputc('\n', f);
 }
 
+/* The draws of row i, before quantiles are looked for among them; NaN where it lacks values. */
+static void put_draws(const sgfsi_predict *p, const sgfsi_predictor *predictor, int64_t i,
+                      bool lacks, FILE *f) {
+    const double none = NAN;
+    for (int64_t k = 0; k < p->width; k++) {
+        const double *kept = predictor->kept + (i * p->width + k) * predictor->stride;
+        if (!lacks) sgfsi_npy_numbers(f, kept, p->draws);
+        for (int64_t s = 0; lacks && s < p->draws; s++) sgfsi_npy_numbers(f, &none, 1);
+    }
+}
+
 /* ---- the block ------------------------------------------------------------------------------- */
 
 /* What all draws say of row i; false: something of it is not a number. */
@@ -129,8 +147,10 @@ void sgfsi_predict_block(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_pre
     if (slot->status == SGFS_OK && p->out != NULL && f == NULL)
         slot->status = sgfsi_fail_memory(&slot->err, "lines of the output");
     for (int64_t i = 0; i < slot->in.batch.n && slot->status == SGFS_OK; i++) {
+        bool lacks = slot->in.lacks[i] == SGFSI_LACKS_VALUES;
+        if (f != NULL && p->array) put_draws(p, predictor, i, lacks, f);
         if (read_row(p, predictor, slot, i)) {
-            if (f != NULL) put_line(p, slot, i, f);
+            if (f != NULL && !p->array) put_line(p, slot, i, f);
             continue;
         }
         slot->status =

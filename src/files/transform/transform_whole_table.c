@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * transform_table.c: a recipe on a table that is there as a whole (transform.h), with as little
+ * transform_whole_table.c: a recipe on a table that is there as a whole (transform.h), with as little
  * copying as it allows:
  *
  *     rows left out only            a list of those that stay; the table is not touched

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""What can go wrong: an exception for each sort of error that the library tells apart.
+
+The text of an exception is the sentence of the C library: what went wrong, where, what to do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import _c
+
+
+class SgfsError(Exception):
+    """An error of the library. `code` is its status, as in sgfs.h."""
+
+    code = _c.SGFS_EINTERNAL
+    #: What was drawn before the error, where a run had begun: a `Fit`, or None.
+    fit: Any = None
+
+
+class UsageError(SgfsError, ValueError):
+    """An option or argument that is unknown, out of range, or fits nothing in the run."""
+
+    code = _c.SGFS_EUSAGE
+
+
+class DataError(SgfsError, ValueError):
+    """The data or the model cannot be used."""
+
+    code = _c.SGFS_EDATA
+
+
+class NumericalError(SgfsError, ArithmeticError):
+    """A chain left the numbers: it diverged, or a matrix was not positive definite."""
+
+    code = _c.SGFS_ENUMERIC
+
+
+class FileError(SgfsError, OSError):
+    """Reading or writing failed."""
+
+    code = _c.SGFS_EIO
+
+
+class RunFileError(FileError):
+    """Not a run file, or a damaged one."""
+
+    code = _c.SGFS_ERUNFILE
+
+
+class OutOfMemory(SgfsError, MemoryError):
+    """Memory ran out."""
+
+    code = _c.SGFS_ENOMEM
+
+
+class Stopped(SgfsError):
+    """Stopped early on request."""
+
+    code = _c.SGFS_ESTOPPED
+
+
+class SgfsWarning(UserWarning):
+    """A warning of the library."""
+
+
+class TrustWarning(SgfsWarning):
+    """The draws are not to be trusted; the sentence says why."""
+
+
+_BY_CODE = {kind.code: kind for kind in (UsageError, DataError, NumericalError, FileError,
+                                         RunFileError, OutOfMemory, Stopped)}
+
+
+def error_of(err: _c.sgfs_err) -> SgfsError:
+    """The exception for what a call has said."""
+    error = _BY_CODE.get(err.code, SgfsError)(err.text.decode("utf-8", "replace"))
+    error.code = err.code
+    return error

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: MIT
+"""Rows, whatever they are in: arrays, sparse matrices, tables of several libraries, files.
+
+    arrays of numbers       borrowed by the library as they lie in memory (sgfs_data_wrap)
+    tables with named,      written to a spool: a file without a name, which the library reads as
+    typed columns           it reads any other, with the same columns, words and recipes
+    names of files          handed on
+
+`source_of` makes a `Source` of whatever a caller has. A source opens as data for a run, and lends
+itself as a file, which is what predictions want.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import tempfile
+from typing import Any, Iterator, Mapping, Protocol
+
+import numpy as np
+
+from . import _c, _tables
+from ._errors import DataError, UsageError
+from ._library import Config, Handle, opened
+
+
+FIELDS: dict[str, Any] = {field[0]: field[1] for field in _c.sgfs_arrays._fields_}
+
+
+class Source(Protocol):
+    """Rows that can be opened."""
+
+    #: Options that go with this kind of rows, where the caller has not set them.
+    options: dict[str, Any]
+
+    def open(self, config: Config) -> Handle:
+        """Data for a run."""
+        ...
+
+    def file(self) -> contextlib.AbstractContextManager[str]:
+        """The name of a file with the same rows."""
+        ...
+
+
+class Files:
+    """Files by name: one, several, or a pattern."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.name = "\n".join(names)
+        self.options: dict[str, Any] = {}
+
+    def open(self, config: Config) -> Handle:
+        return opened("sgfs_data_open", "sgfs_data_free", os.fsencode(self.name), config)
+
+    @contextlib.contextmanager
+    def file(self) -> Iterator[str]:
+        yield self.name
+
+
+class Arrays:
+    """Features and target as arrays of numbers, without a copy where they are float64 in C order."""
+
+    def __init__(self, x: Any, y: Any, beside: Mapping[str, Any], names: list[str] | None) -> None:
+        self.options: dict[str, Any] = {}
+        self.names = names
+        self.sparse = hasattr(x, "tocsr")
+        self.x = self._sparse(x) if self.sparse else self._dense(x)
+        rows = self.x.shape[0]
+        self.y = None if y is None else _numbers("y", y, rows)
+        self.beside = {name: _numbers(name, value, rows) for name, value in beside.items()}
+
+    @staticmethod
+    def _dense(x: Any) -> Any:
+        x = np.asarray(x)
+        if x.ndim == 1:
+            x = x.reshape(-1, 1)
+        if x.ndim != 2:
+            raise DataError(f"The rows must be an array of two dimensions, and this has {x.ndim}.")
+        if x.dtype not in (np.float64, np.float32):
+            x = _as_float("the rows", x)
+        apart = x.strides[0] // x.itemsize if x.shape[0] > 1 else x.shape[1]
+        along = x.shape[1] < 2 or x.strides[1] == x.itemsize
+        whole = x.shape[0] < 2 or (x.strides[0] % x.itemsize == 0 and apart >= x.shape[1])
+        return x if along and whole and x.dtype.isnative else np.ascontiguousarray(x)
+
+    @staticmethod
+    def _sparse(x: Any) -> Any:
+        x = x.tocsr()
+        if not x.has_sorted_indices or not x.has_canonical_format:
+            x = x.copy()
+            x.sum_duplicates()
+        return x
+
+    def open(self, config: Config) -> Handle:
+        x = self.x
+        arrays = _c.sgfs_arrays(size=ctypes.sizeof(_c.sgfs_arrays), rows=x.shape[0],
+                                cols=x.shape[1])
+        keep: list[Any] = [x, self.y, *self.beside.values()]
+        if self.sparse:
+            for field, value, dtype in (("csr_start", x.indptr, np.int64),
+                                        ("csr_col", x.indices, np.int32),
+                                        ("csr_value", x.data, np.float64)):
+                array = np.ascontiguousarray(value, dtype=dtype)
+                keep.append(array)
+                _point(arrays, field, array)
+        else:
+            _point(arrays, "x" if x.dtype == np.float64 else "x32", x)
+            arrays.row_stride = x.strides[0] // x.itemsize if x.shape[0] > 1 else 0
+        if self.y is not None:
+            _point(arrays, "y", self.y)
+        for name, value in self.beside.items():
+            _point(arrays, name, value)
+        if self.names is not None:
+            texts = [name.encode() for name in self.names]
+            keep.append(texts)
+            arrays.names = (ctypes.c_char_p * len(texts))(*texts)
+        return opened("sgfs_data_wrap", "sgfs_data_free", ctypes.byref(arrays), config,
+                      keep=(keep, arrays))
+
+    @contextlib.contextmanager
+    def file(self) -> Iterator[str]:
+        if self.sparse:
+            raise UsageError("Sparse rows can be sampled; for predictions hand over X.toarray(), "
+                             "some rows at a time, or a libsvm file.")
+        with spool() as (stream, name):
+            if self.names is None and not self.beside:
+                np.save(stream, self.x)
+            else:
+                names = self.names or [f"x{j + 1}" for j in range(self.x.shape[1])]
+                columns = dict(zip(names, self.x.T))
+                _tables.write_columns({**columns, **self.beside}, stream)
+            stream.flush()
+            yield name
+
+
+class Table:
+    """Columns with names and types: a table of pandas, polars, Arrow or DuckDB, or a dict."""
+
+    def __init__(self, table: Any, y: Any, beside: Mapping[str, Any]) -> None:
+        self.table = table
+        self.options: dict[str, Any] = {"categorical": "auto"}
+        more: dict[str, Any] = {}
+        if y is not None:
+            name = getattr(y, "name", None)
+            name = name if isinstance(name, str) and name else "y"
+            more[name] = y
+            self.options["target"] = name
+        for name, value in beside.items():
+            more[name] = value
+            self.options[name] = name
+        self.more = more
+
+    def open(self, config: Config) -> Handle:
+        with self.file() as name:
+            return Files([name]).open(config)
+
+    @contextlib.contextmanager
+    def file(self) -> Iterator[str]:
+        with spool() as (stream, name):
+            _tables.write(self.table, self.more, stream)
+            stream.flush()
+            yield name
+
+
+@contextlib.contextmanager
+def spool() -> Iterator[tuple[Any, str]]:
+    """A file that is gone when nobody reads it any more, and how to open it."""
+    with tempfile.NamedTemporaryFile(prefix="sgfs-", suffix=".table") as stream:
+        yield stream, stream.name
+
+
+def _point(arrays: Any, field: str, array: Any) -> None:
+    setattr(arrays, field, ctypes.cast(array.ctypes.data, FIELDS[field]))
+
+
+def _as_float(what: str, array: Any) -> Any:
+    try:
+        return np.ascontiguousarray(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{what}: an array of {array.dtype} holds something that is no number; a "
+                        "table with named columns (pandas, polars, a dict) may have words."
+                        ) from None
+
+
+def _numbers(what: str, values: Any, rows: int) -> Any:
+    array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.shape != (rows,):
+        raise DataError(f"{what}: has the shape {array.shape}, and there are {rows} rows.")
+    if array.dtype == np.float64 and array.flags.c_contiguous and array.dtype.isnative:
+        return array
+    return _as_float(what, array)
+
+
+def _holds_words(values: Any) -> bool:
+    return values is not None and np.asarray(values).dtype.kind in "OUST"
+
+
+def source_of(data: Any, y: Any = None, beside: Mapping[str, Any] | None = None,
+              names: list[str] | None = None) -> Source:
+    """Rows of any kind. beside: weights and exposure, where these are arrays."""
+    beside = {name: value for name, value in (beside or {}).items() if value is not None}
+    if isinstance(data, (str, os.PathLike)):
+        data = [data]
+    if isinstance(data, (list, tuple)) and data and all(
+            isinstance(item, (str, os.PathLike)) for item in data):
+        if y is not None or beside:
+            raise UsageError("Rows in files have their target, weights and exposure there: name "
+                             "the columns (target=\"price\").")
+        return Files([os.fspath(item) for item in data])
+    if _tables.is_table(data):
+        return Table(data, y, beside)
+    source_x = data if hasattr(data, "tocsr") else np.asarray(data)
+    if not hasattr(data, "tocsr") and (_holds_words(y) or source_x.dtype.kind in "OUSTV"):
+        made = names or [f"x{j + 1}" for j in range(source_x.shape[1])]
+        return Table(dict(zip(made, source_x.T)), y, beside)
+    return Arrays(source_x, y, beside, names)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""Predictions of new rows. The library writes them as a table, which is read back here to the same
+bits; every number in it comes from C."""
+
+from __future__ import annotations
+
+import csv
+import os
+import tempfile
+from typing import TYPE_CHECKING, Any, Sequence
+
+import numpy as np
+
+from . import _inputs, _options
+from ._errors import UsageError
+from ._jobs import run_job
+from ._library import Config
+from ._progress import Progress
+
+if TYPE_CHECKING:
+    from ._fit import Fit
+
+KINDS = ("mean", "interval", "draws", "label", "scores")
+# Keyword arguments that go by other names than the options of "predict": those of `sgfs predict`.
+BORROWED = {name: key for name, key in (
+    ("target", "data.target"), ("delimiter", "data.delimiter"), ("header", "data.header"),
+    ("seed", "run.seed"), ("threads", "run.threads"), ("labels", "data.labels"),
+    ("zero_based", "data.zero_based"), ("part", "data.part"), ("limit", "data.limit"),
+    ("new_words", "data.new_words"), ("na", "data.na"))}
+DEFAULT = (0.05, 0.5, 0.95)
+
+
+def _config(options: dict[str, Any]) -> Config:
+    config = Config()
+    own = _options.of(("predict",))
+    for name, value in options.items():
+        if name not in own and name not in BORROWED:
+            raise _options.unknown(name, [*own, *BORROWED])
+        if value is not None:
+            config.set(BORROWED.get(name) or own[name].key, _options.text_of(value))
+    return config
+
+
+def predict(fit: Fit, data: Any, kind: str, quantiles: Sequence[float], progress: Progress,
+            options: dict[str, Any]) -> Any:
+    if kind not in KINDS:
+        raise UsageError(f"kind is one of {', '.join(KINDS)}, not {kind!r}.")
+    levels = np.asarray(quantiles, dtype=float)
+    if kind == "interval" and not ((levels >= 0) & (levels <= 1)).all():
+        raise UsageError("quantiles lie between 0 and 1.")
+    draws = kind == "draws" or (kind == "interval" and not set(levels) <= set(DEFAULT))
+    exposure = options.pop("exposure", None)
+    source = _inputs.source_of(data, beside={"exposure": exposure})
+    if isinstance(source, _inputs.Arrays) and kind != "scores":
+        options.setdefault("target", "none")
+    config = _config(options)
+    with source.file() as name, tempfile.TemporaryDirectory(prefix="sgfs-") as folder:
+        out = os.path.join(folder, "draws.npy" if draws else "predictions.csv")
+        wanted = os.fsencode(out) if kind != "scores" else None
+        result = run_job("sgfs_predict_open", fit._handle, os.fsencode(name), wanted,
+                         config=config, progress=progress)
+        if kind == "scores":
+            return result
+        if draws:
+            kept = np.load(out)
+            kept = kept[:, 0] if kept.shape[1] == 1 else kept
+            return kept if kind == "draws" else np.moveaxis(
+                np.quantile(kept, levels, axis=-1), 0, -1)
+        return _read(out, kind, levels)
+
+
+def _read(path: str, kind: str, levels: Any) -> Any:
+    with open(path, newline="", encoding="utf-8") as stream:
+        rows = csv.reader(stream)
+        head = next(rows)
+        if kind == "label":
+            if head[0] != "prediction":
+                raise UsageError("The target is a number: it has no labels.")
+            return np.array([row[0] for row in rows], dtype=object)
+        labels = [name[2:-1] for name in head if name.startswith("p[")]
+        first = 1 if labels else 0
+        width = 4 * max(1, len(labels))
+        table = np.array([[float(cell) if cell else np.nan for cell in row[first:first + width]]
+                          for row in rows])
+    table = table.reshape(len(table), -1, 4)
+    if kind == "mean":
+        means = table[:, :, 0]
+        return means if labels else means[:, 0]
+    chosen = table[:, :, [1 + DEFAULT.index(level) for level in levels]]
+    return chosen if labels else chosen[:, 0]
+

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""A fit: what it says, predicts, saves and hands on is what the library says."""
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="module")
+def fit(sgfs, people):
+    return sgfs.sample("logistic", dict(people[0]), target="bought", seed=5, standardize=True)
+
+
+def test_summary_is_that_of_the_program(sgfs, fit, program, tmp_path):
+    pytest.importorskip("pandas")
+    fit.save(tmp_path / "fit.run")
+    said = json.loads(program(tmp_path, "summary", "fit.run", "--json"))
+    table = fit.summary()
+    assert list(table.index) == [row["name"] for row in said["params"]]
+    assert list(table["mean"]) == [row["mean"] for row in said["params"]]
+    assert fit.verdict == said["verdict"] and fit.trust == said["trust"]
+    assert fit.verdict in repr(fit) and fit.verdict in fit._repr_html_()
+
+
+def test_draws_by_name(fit):
+    chains, draws, dim = fit.draws.shape
+    assert dim == len(fit.names) == len(fit)
+    assert np.array_equal(fit["age"], fit.draws[:, :, fit.names.index("age")])
+    assert np.array_equal(fit.draws["age"], fit["age"])
+    with pytest.raises(KeyError, match="age"):
+        fit["aeg"]
+
+
+def test_saved_and_opened(sgfs, fit, tmp_path):
+    fit.save(tmp_path / "fit.run")
+    with pytest.raises(sgfs.UsageError):
+        fit.save(tmp_path / "fit.run")
+    assert np.array_equal(sgfs.open(tmp_path / "fit.run").draws, fit.draws)
+    assert np.array_equal(pickle.loads(pickle.dumps(fit)).draws, fit.draws)
+    fit.export(tmp_path / "draws.npy")
+    assert np.array_equal(np.load(tmp_path / "draws.npy"), fit.draws)
+    (tmp_path / "no.run").write_text("nothing")
+    with pytest.raises(sgfs.RunFileError):
+        sgfs.open(tmp_path / "no.run")
+
+
+def test_predictions_are_those_of_the_program(sgfs, fit, people, program, tmp_path):
+    fit.save(tmp_path / "fit.run")
+    program(tmp_path, "predict", "fit.run", "--data", people[1], "--out", "p.csv")
+    lines = [line.split(",") for line in (tmp_path / "p.csv").read_text().splitlines()]
+    at = [lines[0].index(f"p[{label}]") for label in fit.labels]
+    expected = np.array([[float(row[k]) for k in at] for row in lines[1:]])
+    assert np.array_equal(fit.predict(people[1]), expected)
+    new = {name: values for name, values in people[0].items() if name != "bought"}
+    assert np.array_equal(fit.predict(new), expected)
+    assert list(fit.predict(new, kind="label")) == [row[0] for row in lines[1:]]
+    at = [[lines[0].index(f"{q}[{label}]") for q in ("q5", "q50", "q95")] for label in fit.labels]
+    interval = fit.predict(new, kind="interval")
+    assert interval[3].tolist() == [[float(lines[4][k]) for k in some] for some in at]
+    assert fit.predict(dict(people[0]), kind="scores")["error"] < 0.5
+
+
+def test_predictive_draws(fit, people):
+    new = {name: values[:7] for name, values in people[0].items()}
+    draws = fit.predict(new, kind="draws")
+    assert draws.shape == (7, 2, fit.draws.shape[0] * fit.draws.shape[1])
+    assert np.allclose(draws.mean(axis=-1), fit.predict(new), rtol=0, atol=1e-12)
+    other = fit.predict(new, kind="interval", quantiles=[0.05, 0.25, 0.95])
+    usual = fit.predict(new, kind="interval")
+    assert np.allclose(other[..., [0, 2]], usual[..., [0, 2]], rtol=1e-14, atol=0)
+
+
+def test_predictions_of_arrays(sgfs):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(500, 3))
+    y = 2 + x @ [1, -1, 0.5] + 0.1 * rng.normal(size=500)
+    fit = sgfs.sample("linear", x, y, standardize=True)
+    assert fit.labels == ()
+    assert np.abs(fit.predict(x[:50]) - y[:50]).max() < 0.6
+    assert fit.predict(x[:4], kind="interval", quantiles=(0.05, 0.95)).shape == (4, 2)
+    named = sgfs.sample("linear", x, y, standardize=True, names=["a", "b", "c"])
+    swapped = {"c": x[:9, 2], "a": x[:9, 0], "b": x[:9, 1]}
+    assert np.array_equal(named.predict(swapped), fit.predict(x[:9]))
+    with pytest.raises(sgfs.UsageError):
+        fit.predict(x, kind="modes")
+
+
+def test_an_unseen_word_is_refused(sgfs, fit, people):
+    new = {name: values[:3].copy() for name, values in people[0].items()}
+    new["city"] = np.array(["Kiel", "Ulm", "Oslo"])
+    with pytest.raises(sgfs.DataError, match="Ulm"):
+        fit.predict(new)
+    assert fit.predict(new, new_words="zero").shape == (3, 2)
+
+
+def test_compare_and_audit(sgfs, fit, people):
+    assert fit.compare(fit)["E1"] == 0
+    rough = sgfs.sample("logistic", dict(people[0]), target="bought", sampler="sgfs-cv", seed=2)
+    report = rough.audit(precision=0.1)
+    assert report["needed"] and report["verdict"]
+
+
+def test_arviz(fit):
+    arviz = pytest.importorskip("arviz")
+    data = fit.to_arviz()
+    assert np.array_equal(data["posterior"]["age"].values, fit["age"])
+    assert len(arviz.summary(data)) == len(fit.names)
+
+
+def test_a_weak_run_is_told_by_a_warning(sgfs, people):
+    with pytest.warns(sgfs.TrustWarning, match="not trust"):
+        fit = sgfs.sample("logistic", dict(people[0]), target="bought", sampler="sgld", draws=20,
+                          ess=1, thin=1, warmup=5, epsilon=1e-9)
+    assert not fit.trust
