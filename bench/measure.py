@@ -101,8 +101,8 @@ class Bench:
             if best is None or took < best[0]:
                 best = took, done
         took, done = best
-        return {"seconds": took / draws, "tau": draws / max(done["ess"], 1e-9), "before": max(done["cpu"] - took, 0), "peak": done["peak"],
-                "sampler": done["said"]["title"].split(": ")[-1].split(",")[0]}
+        return {"seconds": took / draws, "tau": draws / max(done["ess"], 1e-9), "before": max(done["cpu"] - took, 0),
+                "peak": done["peak"], "sampler": done["said"]["title"].split(": ")[-1].split(",")[0]}
 
     def peer(self, script, workload, *words, seconds=20, limit=60):
         """A script of peers/: a measurement for each line of JSON that it prints. One that is missing, fails or takes too long
