@@ -28,12 +28,14 @@ static char *command_to_go_on(const cli_args *args, const char *path) {
     char *text = malloc(4 * WORD);
     snprintf(here, sizeof here, "%s%s", path[0] == '-' ? "./" : "", path);
     if (own != NULL) (void)sgfsi_shell_word(own, model, sizeof model);
-    if (data != NULL) (void)sgfsi_shell_word(data, rows, sizeof rows);
+    if (data != NULL && !piped) (void)sgfsi_shell_word(data, rows, sizeof rows);
     (void)sgfsi_shell_word(here, run, sizeof run);
     if (text != NULL)
-        snprintf(text, 4 * WORD, "sgfs sample %s%s--resume %s%s%s%s", own != NULL ? model : "",
+        snprintf(text, 4 * WORD, "sgfs sample %s%s--resume %s%s%s", own != NULL ? model : "",
                  own != NULL ? " " : "", run, piped || moved ? " --data " : "",
-                 piped || moved ? rows : "", piped ? "   # with the same rows" : "");
+                 piped   ? "-   # with the same rows"
+                 : moved ? rows
+                         : "");
     return text;
 }
 

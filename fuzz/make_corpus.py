@@ -48,6 +48,7 @@ def csv_seeds():
     save("csv", "categorical", "colour,size,y\nred,1,0\nblue,2,1\nred,3,1\n\"gr,een\",4,0\n")
     save("csv", "latin1", "gr\xf6\xdfe,y\n1,0\n2,1\n".encode("latin-1"))
     save("csv", "late_rows", "a\t" + "x" * 60 + "\tb\n\n1\t" + "7" * 70 + "\t0\n \n2\t3\t1\n")
+    save("csv", "blank_lines", "(9#2337203685477" + 13 * "\n" + "58'|u1''" + 5 * "\n" + "|O')': '<f\n")
     save("csv", "utf16", "a,y\n1,0\n".encode("utf-16"))
     save("csv", "packed.gz", gzip.compress(PLAIN.encode(), mtime=0))
     save("csv", "two_members.gz", gzip.compress(PLAIN.encode(), mtime=0)

@@ -370,9 +370,9 @@ static sgfs_status fail_here(const csv *c, sgfs_err *err) {
 static void copy_part(const csv *c, const sgfsi_csv_part *p, int64_t at, int64_t rows, int64_t to,
                       const sgfsi_flow_block *block) {
     const int64_t kept = c->plan.kept;
-    const double *cells = p->cells + at * kept;
     bool single = c->options.whole && c->options.single;
     if (rows == 0) return; /* blank lines: there may be no cells yet */
+    const double *cells = p->cells + at * kept;
     if (!single)
         memcpy((double *)block->cells + to * kept, cells, (size_t)(rows * kept) * sizeof *cells);
     for (int64_t i = 0; single && i < rows * kept; i++)
