@@ -104,7 +104,7 @@ class Bench:
         return {"seconds": took / draws, "tau": draws / max(done["ess"], 1e-9), "before": max(done["cpu"] - took, 0),
                 "peak": done["peak"], "sampler": done["said"]["title"].split(": ")[-1].split(",")[0]}
 
-    def peer(self, script, workload, *words, seconds=20, limit=60):
+    def peer(self, script, workload, *words, seconds=10, limit=45):
         """A script of peers/: a measurement for each line of JSON that it prints. One that is missing, fails or takes too long
         is a row that says so."""
         if not self.peers:
