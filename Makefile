@@ -116,7 +116,7 @@ build-bench/ready: bench/requirements.txt | test-deps
 	@echo "Preparing the peers (once, some minutes)"
 	@python3 -m venv build-bench && $(PIP) numpy
 	@sed '/^#/d' $< | while read -r packages; do \
-	    timeout 300 $(PIP) $$packages || echo "$$packages: could not be installed"; done
+	    timeout 300 $(PIP) $$packages < /dev/null || echo "$$packages: could not be installed"; done
 	@touch $@
 
 # Twenty minutes of two idle cores. BENCH='--only few-rows', BENCH='--no-peers', BENCH='--list'.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * iteration.c: microseconds per iteration of logistic regression, D = 51, N = 10,000, n = 500,
- * beside the bare syrk + potrf of the same BLAS in the same run. Processor time of one thread, best of
- * several short rounds taken in turn, so that a busy machine slows all of them alike.
+ * beside the bare syrk + potrf of the same BLAS in the same run. Processor time of one thread, best
+ * of several short rounds taken in turn, so that a busy machine slows all of them alike.
  *
  *     iteration [ROWS COLUMNS]       another size
  */
