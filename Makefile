@@ -13,7 +13,7 @@ PAPER_DEPS := gnuplot-nox
 VENV      := build-venv
 CTEST_TIER ?= -LE ^long
 
-.PHONY: all help deps test-deps demo test test-long test-faults zoo networks test-asan test-tsan fuzz bench beyond paper paper-deps install format lint clean
+.PHONY: all help deps test-deps demo test test-long test-faults zoo networks test-asan test-tsan fuzz bench beyond paper paper-deps wheel install format lint clean
 all: deps
 	@cmake --preset $(PRESET) -DSGFS_TESTS=OFF $(CMAKE_ARGS) > /dev/null
 	@MAKEFLAGS=--no-print-directory cmake --build $(BUILD) -j$(JOBS)
@@ -31,6 +31,7 @@ help:
 	@echo "make bench      speed beside floors and other packages, as ratios (BENCH='--no-peers': without those; BENCH=--list)"
 	@echo "make beyond     every table and picture of docs/beyond.md: half an hour of one idle core (BEYOND='--only mnist')"
 	@echo "make paper      the paper's experiments, docs/paper.md: hours (PAPER='--quick': minutes; PAPER='fig1 fig2')"
+	@echo "make wheel      the Python package as sdist and wheel, tested in an environment of its own"
 	@echo "make install    into PREFIX=$(PREFIX)"
 	@echo "make format lint clean"
 
@@ -143,6 +144,17 @@ paper-deps: deps $(VENV)/experiments
 
 paper:
 	@sh experiments/run.sh $(PAPER)
+
+# The package for Python. pip, build and auditwheel come from PyPI, as OpenBLAS does (pyproject.toml).
+wheel: deps
+	$(call install_packages,python3 python3-venv ninja-build patchelf)
+	@python3 -m venv build-wheel/venv
+	@build-wheel/venv/bin/pip install -q --disable-pip-version-check build auditwheel scikit-build-core scipy-openblas32
+	@rm -rf build-wheel/dist build-wheel/wheelhouse
+	@build-wheel/venv/bin/python -m build --no-isolation --sdist --wheel -o build-wheel/dist .
+	@LD_LIBRARY_PATH=$$(build-wheel/venv/bin/python -c "import scipy_openblas32 as o; print(o.get_lib_dir())") \
+	    build-wheel/venv/bin/auditwheel repair -w build-wheel/wheelhouse build-wheel/dist/*.whl
+	@python3 python/check_wheel.py build-wheel/wheelhouse/*.whl
 
 install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX)

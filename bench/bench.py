@@ -323,7 +323,7 @@ def machine(program):
             return ""
     model = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text()) if os.path.exists("/proc/cpuinfo") else None
     return {"processor": model[1] if model else platform.processor(), "cores": len(os.sched_getaffinity(0)),
-            "system": f"{platform.system()} {platform.release()}",
+            "system": platform.system(),
             "compiler": said("cc", "--version").split("\n")[0], "program": said(program, "--version").split("\n")[0],
             "commit": said("git", "-C", str(ROOT), "describe", "--always", "--dirty"), "python": platform.python_version()}
 

@@ -233,7 +233,7 @@ static inline void feed_match(const sgfsi_table *t, const int64_t *from, int64_t
     if (seen + n > t->rows) FEED_FAIL("the flow has more than %lld rows", (long long)t->rows);
     for (int64_t k = 0; k < n * cols; k++) {
         double wanted = feed_cell(t, seen + k / cols, from[k % cols]);
-        if (cells[k] != wanted)
+        if (cells[k] != wanted && !(isnan(cells[k]) && isnan(wanted)))
             FEED_FAIL("row %lld, column %lld: %g, but %g in the flow", (long long)(seen + k / cols),
                       (long long)(k % cols), wanted, cells[k]);
     }
@@ -494,7 +494,17 @@ static const char *const feed_idx_options[] = {
 static const char *const feed_packed_options[] = {
     "", "target=1", "features=1-2", "standardize=true", "weights=1 target=2", NULL};
 
-static const feed_format feed_formats[] = {{"csv", &sgfs_reader_csv, feed_csv_options},
+static const char *const feed_arrow_options[] = {"categorical=auto",
+                                                 "",
+                                                 "target=1",
+                                                 "categorical=1 target=2",
+                                                 "drop=1",
+                                                 "na=mean categorical=auto",
+                                                 "na=drop categorical=auto standardize=true",
+                                                 NULL};
+
+static const feed_format feed_formats[] = {{"arrow", &sgfs_reader_arrow, feed_arrow_options},
+                                           {"csv", &sgfs_reader_csv, feed_csv_options},
                                            {"npy", &sgfs_reader_npy, feed_npy_options},
                                            {"libsvm", &sgfs_reader_libsvm, feed_libsvm_options},
                                            {"idx", &sgfs_reader_idx, feed_idx_options},

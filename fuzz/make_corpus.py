@@ -7,6 +7,7 @@
 Written from the descriptions of the formats, byte by byte, with the standard library only: so that
 they are also a second opinion on what our own writers make. tests/unit/test_hostile.c reads every
 seed, truncates it everywhere and flips its bits."""
+import functools
 import gzip
 import json
 import pathlib
@@ -243,7 +244,187 @@ def option_seeds():
 
 
 
+# ---- Arrow ---------------------------------------------------------------------------------------
+
+class Flat:
+    """A FlatBuffer, written from its root down: what a table points to stands behind it."""
+
+    def __init__(self):
+        self.bytes = bytearray(4)
+
+    def pad(self, to):
+        self.bytes += bytes(-len(self.bytes) % to)
+
+    def table(self, fields):
+        """fields: number -> (letter of struct, value), or a function that writes what it points to."""
+        size = {"b": 1, "B": 1, "h": 2, "i": 4, "q": 8}
+        self.pad(8)
+        places, at = {}, 4
+        for number, field in fields.items():
+            room = 4 if callable(field) else size[field[0]]
+            at += -at % room
+            places[number] = at
+            at += room
+        most = max(fields, default=-1) + 1
+        listed = len(self.bytes)
+        self.bytes += struct.pack("<HH", 4 + 2 * most, at)
+        self.bytes += b"".join(struct.pack("<H", places.get(k, 0)) for k in range(most))
+        self.pad(8)
+        start = len(self.bytes)
+        self.bytes += struct.pack("<i", start - listed) + bytes(at - 4)
+        for number, field in fields.items():
+            place = start + places[number]
+            if callable(field):
+                struct.pack_into("<I", self.bytes, place, field() - place)
+            else:
+                struct.pack_into("<" + field[0], self.bytes, place, field[1])
+        return start
+
+    def text(self, text):
+        self.pad(4)
+        start = len(self.bytes)
+        self.bytes += struct.pack("<I", len(text)) + text + b"\0"
+        return start
+
+    def tables(self, writers):
+        self.pad(4)
+        start = len(self.bytes)
+        self.bytes += struct.pack("<I", len(writers)) + bytes(4 * len(writers))
+        for k, write in enumerate(writers):
+            place = start + 4 + 4 * k
+            struct.pack_into("<I", self.bytes, place, write() - place)
+        return start
+
+    def numbers(self, values):
+        self.bytes += bytes((4 - len(self.bytes)) % 8)
+        start = len(self.bytes)
+        self.bytes += struct.pack(f"<I{len(values)}q", len(values), *values)
+        return start
+
+
+def arrow_message(kind, header, body=b""):
+    f = Flat()
+    body += bytes(-len(body) % 8)
+    root = f.table({0: ("h", 4), 1: ("B", kind), 2: lambda: header(f), 3: ("q", len(body))})
+    struct.pack_into("<I", f.bytes, 0, root)
+    f.pad(8)
+    return struct.pack("<Ii", 0xFFFFFFFF, len(f.bytes)) + bytes(f.bytes) + body
+
+
+ARROW_TYPES = {"d": (3, {0: ("h", 2)}), "f": (3, {0: ("h", 1)}), "i": (2, {0: ("i", 32), 1: ("B", 1)}),
+               "H": (2, {0: ("i", 16)}), "?": (6, {}), "s": (5, {}), "S": (20, {}), "v": (24, {}),
+               "date": (8, {}), "list": (12, {})}
+
+
+def arrow_field(f, name, letter):
+    """A column of that type; of "k", words by their numbers."""
+    kind, inside = ARROW_TYPES["s" if letter == "k" else letter]
+    fields = {0: lambda: f.text(name.encode()), 1: ("B", 1), 2: ("B", kind),
+              3: lambda: f.table(inside)}
+    if letter == "k":
+        index = {0: ("i", 8), 1: ("B", 1)}
+        fields[4] = lambda: f.table({0: ("q", 0), 1: lambda: f.table(index)})
+    if letter == "list":
+        fields[5] = lambda: f.tables([lambda: arrow_field(f, "item", "i")])
+    return f.table(fields)
+
+
+def arrow_schema(columns):
+    return arrow_message(1, lambda f: f.table({1: lambda: f.tables(
+        [functools.partial(arrow_field, f, name, letter) for name, letter in columns])}))
+
+
+def arrow_arrays(columns):
+    """Numbers of rows and missing values, and the bytes of every buffer; None is missing."""
+    nodes, buffers, views = [], [], []
+    for letter, cells in columns:
+        holes = sum(cell is None for cell in cells)
+        bits = sum((cell is not None) << k for k, cell in enumerate(cells))
+        nodes += [len(cells), holes]
+        buffers.append(bits.to_bytes((len(cells) + 7) // 8, "little") if holes else b"")
+        if letter in "sS":
+            texts = [(cell or "").encode() for cell in cells]
+            ends = [sum(map(len, texts[:k])) for k in range(len(texts) + 1)]
+            buffers.append(struct.pack(f"<{len(ends)}{'i' if letter == 's' else 'q'}", *ends))
+            buffers.append(b"".join(texts))
+        elif letter == "v":
+            long, views_of = b"", b""
+            for text in [(cell or "").encode() for cell in cells]:
+                if len(text) <= 12:
+                    views_of += struct.pack("<i12s", len(text), text)
+                else:
+                    views_of += struct.pack("<i4sii", len(text), text[:4], 0, len(long))
+                    long += text
+            buffers += [views_of, long]
+            views.append(1)
+        elif letter == "?":
+            truths = sum(bool(cell) << k for k, cell in enumerate(cells))
+            buffers.append(truths.to_bytes((len(cells) + 7) // 8, "little"))
+        else:
+            code = {"k": "b", "date": "i"}.get(letter, letter)
+            buffers.append(struct.pack(f"<{len(cells)}{code}", *(cell or 0 for cell in cells)))
+    return nodes, buffers, views
+
+
+def arrow_batch(columns, rows=None, compressed=False, words=False, delta=False):
+    nodes, buffers, views = arrow_arrays(columns)
+    body, places = b"", []
+    for buffer in buffers:
+        places += [len(body), len(buffer)]
+        body += buffer + bytes(-len(buffer) % 8)
+
+    def pairs(f, values):
+        start = f.numbers(values)
+        struct.pack_into("<I", f.bytes, start, len(values) // 2)
+        return start
+
+    def batch(f):
+        fields = {0: ("q", len(columns[0][1]) if rows is None else rows),
+                  1: lambda: pairs(f, nodes), 2: lambda: pairs(f, places)}
+        if compressed:
+            fields[3] = lambda: f.table({0: ("b", 0)})
+        if views:
+            fields[4] = lambda: f.numbers(views)
+        return f.table(fields)
+
+    if not words:
+        return arrow_message(3, batch, body)
+    return arrow_message(2, lambda f: f.table({0: ("q", 0), 1: lambda: batch(f),
+                                               2: ("B", delta)}), body)
+
+
+def arrow_seeds():
+    end = struct.pack("<II", 0xFFFFFFFF, 0)
+    plain = [("d", [1.5, -2.0, 0.25, 3.0]), ("i", [7, -8, 9, 1]), ("?", [True, False, True, True])]
+    head = arrow_schema([("a", "d"), ("b", "i"), ("y", "?")])
+    save("arrow", "plain", head + arrow_batch(plain) + end)
+    save("arrow", "two_batches", head + arrow_batch(plain) + arrow_batch(plain))
+    save("arrow", "file", b"ARROW1\0\0" + head + arrow_batch(plain) + end + b"footer")
+    holes = [("f", [1.5, None, 0.25]), ("H", [7, 8, None]), ("?", [True, False, True])]
+    save("arrow", "missing", arrow_schema([("a", "f"), ("b", "H"), ("y", "?")]) + arrow_batch(holes) + end)
+    words = [("s", ["red", "blue", "", "red"]), ("S", ["10", "7", "10", "10"]),
+             ("v", ["short", "longer than twelve", "short", None])]
+    save("arrow", "words", arrow_schema([("a", "s"), ("b", "S"), ("y", "v")]) + arrow_batch(words) + end)
+    coded = arrow_schema([("a", "k"), ("y", "d")])
+    dictionary = arrow_batch([("s", ["red", "blue"])], words=True)
+    more = arrow_batch([("s", ["green"])], words=True, delta=True)
+    rows = arrow_batch([("k", [1, 0, None, 1]), ("d", [1.0, 2.0, 3.5, 1.0])])
+    late = arrow_batch([("k", [2, 2, 0, 1]), ("d", [1.0, 2.0, 3.5, 1.0])])
+    save("arrow", "coded", coded + dictionary + rows + more + late + end)
+    save("arrow", "no_dictionary", coded + rows + end)
+    save("arrow", "unknown_code", coded + dictionary + late + end)
+    save("arrow", "dates", arrow_schema([("a", "date"), ("y", "d")]) + arrow_batch(
+        [("date", [1, 2]), ("d", [1.0, 2.0])]) + end)
+    save("arrow", "list", arrow_schema([("a", "list"), ("y", "d")]) + end)
+    save("arrow", "compressed", head + arrow_batch(plain, compressed=True) + end)
+    save("arrow", "too_many_rows", head + arrow_batch(plain, rows=2 ** 60) + end)
+    save("arrow", "infinite", arrow_schema([("a", "d"), ("y", "d")]) + arrow_batch(
+        [("d", [1.0, float("inf")]), ("d", [1.0, 2.0])]) + end)
+    save("arrow", "no_rows", head + end)
+
+
 if __name__ == "__main__":
+    arrow_seeds()
     run_seeds()
     config_seeds()
     option_seeds()

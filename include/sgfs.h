@@ -625,6 +625,7 @@ typedef struct sgfs_prediction {
     double seconds;
     int64_t unpredicted; /* rows that lack a value (--na drop): their lines are empty */
     int64_t unscored;    /* these, and rows without a target */
+    int64_t new_words;   /* rows with a word that the run has not seen (--new-words zero) */
 } sgfs_prediction;
 
 /* What the draws of a run say of the rows of another file, averaged over draws: an

@@ -473,6 +473,7 @@ class sgfs_prediction(Structure):
         ("seconds", c_double),
         ("unpredicted", c_int64),
         ("unscored", c_int64),
+        ("new_words", c_int64),
     ]
 
 

@@ -6,6 +6,7 @@ The text of an exception is the sentence of the C library: what went wrong, wher
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from . import _c
@@ -73,8 +74,13 @@ _BY_CODE = {kind.code: kind for kind in (UsageError, DataError, NumericalError, 
                                          RunFileError, OutOfMemory, Stopped)}
 
 
+def tidied(text: str) -> str:
+    """A sentence of the library, in which the spool of a table is called "table"."""
+    return re.sub(r"[^\s()\"']*/sgfs-\w+/table", "table", text)
+
+
 def error_of(err: _c.sgfs_err) -> SgfsError:
     """The exception for what a call has said."""
-    error = _BY_CODE.get(err.code, SgfsError)(err.text.decode("utf-8", "replace"))
+    error = _BY_CODE.get(err.code, SgfsError)(tidied(err.text.decode("utf-8", "replace")))
     error.code = err.code
     return error

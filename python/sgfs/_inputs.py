@@ -165,9 +165,11 @@ class Table:
 
 @contextlib.contextmanager
 def spool() -> Iterator[tuple[Any, str]]:
-    """A file that is gone when nobody reads it any more, and how to open it."""
-    with tempfile.NamedTemporaryFile(prefix="sgfs-", suffix=".table") as stream:
-        yield stream, stream.name
+    """A file that is gone when nobody reads it any more, and how to open it. In sentences it is
+    called "table" (_errors.py)."""
+    with tempfile.TemporaryDirectory(prefix="sgfs-") as folder:
+        with open(os.path.join(folder, "table"), "w+b") as stream:
+            yield stream, stream.name
 
 
 def _point(arrays: Any, field: str, array: Any) -> None:

@@ -3,22 +3,21 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 from typing import Any
 
 from . import _options
-from ._errors import Stopped
+from ._errors import Stopped, tidied
 from ._library import Config, Handle, check, lib, opened
 from ._progress import Progress, watched
 
 
 def json_of(job: Handle) -> Any:
     """The result of a job. A number that is not finite is None there."""
-    import ctypes
-
     text = lib.sgfs_job_json(job)
     try:
-        return json.loads(ctypes.string_at(text)) if text else {}
+        return json.loads(tidied(ctypes.string_at(text).decode())) if text else {}
     finally:
         lib.sgfs_text_free(text)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 
 from . import _inputs, _options
-from ._errors import SgfsError, Stopped, TrustWarning, UsageError
+from ._errors import SgfsError, Stopped, TrustWarning, UsageError, tidied
 from ._fit import Fit, PathLike, RunFile
 from ._jobs import run_job
 from ._library import Config, Handle, check, lib, opened, warn
@@ -154,7 +154,7 @@ def rehearse(model: str | Model | PathLike, data: Any, y: Any = None,
         with watched(lib.sgfs_run_on_progress, lib.sgfs_run_stop, run, False, last):
             check("sgfs_run_all", run)
         report = last[0] if last else {}
-        return {"run": lib.sgfs_run_describe(run).decode(),
+        return {"run": tidied(lib.sgfs_run_describe(run).decode()),
                 **{name: report.get(name) for name in ("bytes_needed", "bytes_available", "total",
                                                        "iterations_per_s", "seconds", "eta")}}
     finally:

@@ -1,27 +1,40 @@
 # SPDX-License-Identifier: MIT
-"""Tables of other libraries, written as text that the library reads back to the same bits.
+"""Tables of other libraries, written to a file that the library reads.
 
-Every float is written with the fewest digits that give it back, a missing value is an empty cell,
-and a truth value is 1 or 0. Rows of a stream are written batch after batch, so that memory does not
-grow with them. No library is imported that the caller has not imported before, but for pyarrow,
-which reads what only offers the Arrow stream interface (`__arrow_c_stream__`: DuckDB and others).
+The file is a stream of Arrow, batch after batch, with types, missing values and words as they are:
+polars writes it itself, pyarrow writes all else (pandas, DuckDB, and whatever has the stream
+interface `__arrow_c_stream__`). Where pyarrow is not installed, tables of pandas and columns of
+NumPy are written as CSV, every float with the fewest digits that give it back. No library is
+imported that the caller has not imported before, but for pyarrow.
 """
 
 from __future__ import annotations
 
 import csv
+import importlib
 import io
 import sys
-from typing import Any, BinaryIO, Mapping
+from typing import Any, BinaryIO, Iterator, Mapping
 
 import numpy as np
 
 from ._errors import DataError, UsageError
 
+BATCH_ROWS = 1 << 16
+
 
 def _from(library: str, table: Any) -> bool:
     """Is this an object of that library? It was imported then."""
-    return library in sys.modules and type(table).__module__.split(".")[0] == library
+    return library in sys.modules and type(table).__module__.split(".")[0].lstrip("_") == library
+
+
+def _pyarrow() -> Any:
+    """pyarrow, or None where it is not installed."""
+    try:
+        importlib.import_module("pyarrow.ipc")
+        return importlib.import_module("pyarrow")
+    except ImportError:
+        return None
 
 
 def is_table(data: Any) -> bool:
@@ -30,101 +43,121 @@ def is_table(data: Any) -> bool:
             or getattr(getattr(data, "dtype", None), "names", None) is not None)
 
 
+def _write_batches(schema: Any, batches: Iterator[Any], stream: BinaryIO) -> None:
+    with _pyarrow().ipc.new_stream(stream, schema) as writer:
+        for batch in batches:
+            for start in range(0, batch.num_rows, BATCH_ROWS):
+                writer.write_batch(batch.slice(start, BATCH_ROWS))
+
+
+# ---- columns and pandas ----
+
+
 def write_columns(columns: Mapping[str, Any], stream: BinaryIO) -> None:
     """Columns as arrays of NumPy, or whatever becomes one."""
-    lists = []
+    arrays = {}
     for name, values in columns.items():
-        array = np.asarray(values)
+        array = arrays[str(name)] = np.asarray(values)
         if array.ndim != 1:
             raise DataError(f"Column {name} has {array.ndim} dimensions, and a column has one.")
-        if array.dtype.kind == "b":
-            array = array.astype(np.int8)
-        if array.dtype.kind == "f":
-            array = array.astype(np.float64)
-        if array.dtype.kind not in "iufOUT":
+        if array.dtype.kind not in "biufOUT":
             raise DataError(f"Column {name} holds {array.dtype}: neither numbers nor words.")
-        lists.append([None if _is_missing(value) else value for value in array.tolist()])
-    if len({len(values) for values in lists}) > 1:
+    if len({len(array) for array in arrays.values()}) > 1:
         raise DataError("The columns differ in length.")
+    pa = _pyarrow()
+    if pa is not None:
+        try:
+            batch = pa.record_batch([pa.array(_plain(array), from_pandas=True)
+                                     for array in arrays.values()], names=list(arrays))
+        except (pa.ArrowInvalid, pa.ArrowTypeError):  # objects of several sorts: their texts
+            pass
+        else:
+            _write_batches(batch.schema, iter([batch]), stream)
+            return
+    lists = [[None if value is None or value != value else value for value in
+              (array.astype(np.int8) if array.dtype.kind == "b" else
+               array.astype(np.float64) if array.dtype.kind == "f" else array).tolist()]
+             for array in arrays.values()]
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(map(str, columns))
+    writer.writerow(arrays)
     writer.writerows(zip(*lists))
     text.flush()
     text.detach()
 
 
-def _is_missing(value: Any) -> bool:
-    return value is None or value != value
+def _plain(array: Any) -> Any:
+    return array.tolist() if array.dtype.kind in "UT" else array
 
 
 def _write_pandas(table: Any, more: Mapping[str, Any], stream: BinaryIO) -> None:
     if more:
         table = table.assign(**{name: np.asarray(values) for name, values in more.items()})
-    truths = {name: "Int8" for name, kind in table.dtypes.items() if str(kind) in
-              ("bool", "boolean", "bool[pyarrow]")}
-    if truths:
-        table = table.astype(truths)
-    _refuse(table, {name: str(kind) for name, kind in table.dtypes.items()})
-    table.to_csv(stream, index=False)
+    table = table.rename(columns=str)
+    if not table.columns.is_unique:
+        raise DataError("Two columns of the table have the same name.")
+    pa = _pyarrow()
+    if pa is not None:
+        try:
+            schema = pa.Schema.from_pandas(table, preserve_index=False).remove_metadata()
+            batches = (pa.RecordBatch.from_pandas(table.iloc[start:start + BATCH_ROWS], schema,
+                                                  preserve_index=False)
+                       for start in range(0, len(table), BATCH_ROWS))
+            _write_batches(schema, batches, stream)
+            return
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            stream.seek(0)  # objects of several sorts: their texts
+            stream.truncate()
+    strange = [(name, kind) for name, kind in table.dtypes.items()
+               if any(word in str(kind) for word in ("date", "time", "period", "interval",
+                                                     "complex"))]
+    if strange:
+        raise DataError(f"Column {strange[0][0]} holds {strange[0][1]}, neither numbers nor words: "
+                        "leave it out, or put a number in its place.")
+    truths = {name: "Int8" for name, kind in table.dtypes.items()
+              if str(kind) in ("bool", "boolean")}
+    table.astype(truths).to_csv(stream, index=False)
+
+
+# ---- polars and Arrow ----
 
 
 def _write_polars(table: Any, more: Mapping[str, Any], stream: BinaryIO) -> None:
-    import polars as pl
-
+    pl = importlib.import_module("polars")
     if more:
         table = table.with_columns(**{name: pl.Series(np.asarray(v)) for name, v in more.items()})
-    lazy = table.lazy()
-    schema = lazy.collect_schema()
-    _refuse(table, {name: str(kind) for name, kind in schema.items()})
-    lazy = lazy.with_columns([pl.col(name).cast(pl.Int8) for name, kind in schema.items()
-                              if kind == pl.Boolean])
-    if isinstance(table, pl.LazyFrame):
-        lazy.sink_csv(stream.name)
-    else:
-        lazy.collect().write_csv(stream)
+    if not isinstance(table, pl.LazyFrame):
+        table.write_ipc_stream(stream, compression="uncompressed")
+        return
+    schema = table.collect_schema()
+    for name, kind in schema.items():
+        if kind.is_temporal() or kind.is_nested():
+            raise DataError(f"Column {name} holds {kind}, neither numbers nor words: leave it out, "
+                            "or put a number in its place.")
+    truths = [pl.col(name).cast(pl.Int8) for name, kind in schema.items() if kind == pl.Boolean]
+    table.with_columns(truths).sink_csv(stream.name)
 
 
 def _write_arrow(table: Any, more: Mapping[str, Any], stream: BinaryIO) -> None:
-    try:
-        import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
-        import pyarrow.csv  # type: ignore[import-untyped,unused-ignore]
-    except ImportError:
+    pa = _pyarrow()
+    if pa is None:
         raise UsageError(f"pyarrow is needed to read the rows of {type(table).__module__}: "
-                         "pip install pyarrow") from None
+                         "pip install pyarrow")
     if more:
-        table = pa.table(table) if not isinstance(table, pa.Table) else table
+        table = table if isinstance(table, pa.Table) else pa.table(table)
         for name, values in more.items():
-            table = table.append_column(name, pa.array(np.asarray(values)))
+            table = table.append_column(name, pa.array(_plain(np.asarray(values))))
     if hasattr(table, "scanner"):  # a dataset
         table = table.scanner().to_reader()
+    if isinstance(table, pa.RecordBatch):
+        table = pa.Table.from_batches([table])
     if not isinstance(table, pa.RecordBatchReader):
         table = pa.RecordBatchReader.from_stream(table)
-    _refuse(table, {field.name: str(field.type) for field in table.schema})
-
-    def plain(kind: Any) -> Any:
-        if pa.types.is_dictionary(kind):
-            return plain(kind.value_type)
-        if pa.types.is_boolean(kind):
-            return pa.int8()
-        return pa.float64() if pa.types.is_decimal(kind) else kind
-
-    schema = pa.schema([(field.name, plain(field.type)) for field in table.schema])
-    with pa.csv.CSVWriter(stream, schema) as writer:
-        for batch in table:
-            writer.write_table(pa.Table.from_batches([batch]).cast(schema))
-
-
-_STRANGE = ("date", "time", "duration", "period", "list", "struct", "complex", "binary", "array",
-            "object[", "map<", "interval")
-
-
-def _refuse(table: Any, kinds: Mapping[str, str]) -> None:
-    """Types that are neither numbers nor words are refused with what to do."""
-    for name, kind in kinds.items():
-        if any(word in kind.lower() for word in _STRANGE):
-            raise DataError(f"Column {name} holds {kind}: neither numbers nor words. Leave it out, "
-                            "or put a number in its place (days since a date, say).")
+    decimals = [(field.name, pa.float64() if pa.types.is_decimal(field.type) else field.type)
+                for field in table.schema]
+    schema = pa.schema(decimals)
+    cast = schema.types != table.schema.types
+    _write_batches(schema, (batch.cast(schema) if cast else batch for batch in table), stream)
 
 
 def write(table: Any, more: Mapping[str, Any], stream: BinaryIO) -> None:

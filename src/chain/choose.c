@@ -8,7 +8,8 @@
  *     exact-hmc      all rows, chains in lock-step, where they are not
  *     nuts           where the posterior has no anchor, but may well have one mode; small networks
  *     sgfs-cv        approximate: where exact draws would take longer than ten minutes
- *     sgfs-f, -d     approximate: larger networks, and whatever nothing else fits
+ *     sgfs-f, -d     approximate: larger networks and models of the user's own; a regression only
+ *                    where options are given that nothing else reads
  *
  * Of the exact ones the cheapest is taken, by the multiplications that an effective draw costs:
  *
@@ -130,6 +131,11 @@ static bool tunes(const sgfs_config *cfg) {
         if (strncmp(row->key, "sampler.", 8) == 0 && sgfsi_config_given(cfg, row->key)) return true;
     }
     return false;
+}
+
+/* One of the models that exact draws are made for? */
+static bool is_regression(const sgfs_model *m) {
+    return m->kind->user == NULL && m->kind->one_mode && !m->kind->redundant;
 }
 
 static field look_around(sgfsi_plan *plan, const sgfs_model *m, bool exact) {
@@ -354,9 +360,18 @@ static sgfs_status pick(field *f, int *chosen, sgfsi_choice *out, sgfs_err *err)
         if (f->cost[i] < f->cost[best] || (f->usable[i] && !f->usable[best])) best = i;
     *chosen = best;
     bool fits = enough * f->cost[best] <= MOST_WORK, any = f->usable[best];
-    int other = f->usable[CONTROL] ? CONTROL : f->usable[SCORING] ? SCORING : -1;
+    /* of a regression with thousands of parameters SGFS makes nothing in any time */
+    bool scoring = f->usable[SCORING] && !(any && is_regression(f->model));
+    int other = f->usable[CONTROL] ? CONTROL : scoring ? SCORING : -1;
     if (any && (fits || other < 0)) {
         tell_exact(f, best, &ahead, out);
+        char time[100];
+        if (!fits && f->cost[best] < INFINITY) {
+            tell_time(enough * f->cost[best], time, sizeof time);
+            sgfsi_append(out->text, sizeof out->text,
+                         " 400 effective draws may take %s; --max-time or --draws shorten it.",
+                         time);
+        }
         if (out->no_mode)
             snprintf(out->text, sizeof out->text, "Sampler %s: there is no anchor. %.340s",
                      f->name[best], out->why);
@@ -421,7 +436,9 @@ sgfs_status sgfsi_choose(sgfsi_plan *plan, const sgfs_model *model, sgfsi_choice
 sgfs_status sgfsi_choose_fallback(sgfsi_plan *plan, const sgfs_model *model,
                                   const sgfsi_setback *why, sgfsi_choice *choice, sgfs_err *err) {
     bool trees = model->kind->one_mode && enough * trees_passes * 2 * pass_cost(model) <= MOST_WORK;
-    const char *name = trees ? "nuts" : scoring_name(model, plan->cfg);
+    const char *name = trees || (why->no_mode && is_regression(model)) ? "nuts"
+                       : is_regression(model)                          ? "exact-hmc"
+                                              : scoring_name(model, plan->cfg);
     const sgfs_option *row;
     int64_t next = 0;
     if (why->no_mode && has_no_posterior(model)) return refuse_nothing(why->text, err);

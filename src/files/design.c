@@ -91,23 +91,54 @@ static void warn_columns(const sgfs_data *d, const sgfsi_log *log) {
                    d->intercept ? " that the intercept does not say" : "");
 }
 
-/* Are these the numbers from 0 or 1 up to the number of rows, each once? Their range, mean and
- * spread say so. */
+/* Are these as many numbers as there are rows, one after another, each once and in any order? Their
+ * range, mean and spread say so. Years are what they are. */
 static bool numbers_rows(const sgfsi_column *c, double N) {
     double first = c->min, spread = sqrt(N * (N + 1) / 12);
-    return N > 2 && (first == 0 || first == 1) && c->max == first + N - 1 &&
-           fabs(c->mean - (first + c->max) / 2) < 1e-9 * N && fabs(c->sd - spread) < 1e-9 * spread;
+    bool years = first >= 1000 && c->max <= 2200;
+    return N > 2 && first >= 0 && first == floor(first) && !years && c->max == first + N - 1 &&
+           fabs(c->mean - (first + c->max) / 2) < 1e-9 * (N + fabs(first)) &&
+           fabs(c->sd - spread) < 1e-6 * spread;
 }
 
+/* 20240131, of a year from 1900 to 2100? */
+static bool is_date(double x) {
+    double year = floor(x / 1e4), month = floor(fmod(x, 1e4) / 100), day = fmod(x, 100);
+    return x == floor(x) && year >= 1900 && year <= 2100 && month >= 1 && month <= 12 && day >= 1 &&
+           day <= 31;
+}
+
+/* Columns of numbers that name something: all that number the rows in one sentence, and all dates
+ * in another. */
 static void warn_of_row_numbers(const sgfs_data *d, const sgfsi_log *log) {
+    char rows[200] = "", dates[200] = "", number[SGFSI_NUM_CHARS] = "";
+    const sgfsi_column *one = NULL;
+    int64_t count = 0;
     for (int64_t j = 0; j < d->features; j++) {
-        if (!numbers_rows(&d->feature[j], (double)d->N)) continue;
-        sgfsi_warn(d->warnings, log,
-                   "Column \"%.60s\" numbers the rows, from %g to %g: unless their order means "
-                   "something, leave it out with --drop %.60s.",
-                   d->feature[j].name, d->feature[j].min, d->feature[j].max, d->feature[j].name);
-        return;
+        const sgfsi_column *c = &d->feature[j];
+        bool date = c->min < c->max && is_date(c->min) && is_date(c->max);
+        bool numbers = !date && numbers_rows(c, (double)d->N);
+        char *list = date ? dates : rows;
+        if (date || numbers)
+            sgfsi_append(list, sizeof rows, "%s%.60s", list[0] != '\0' ? "," : "", c->name);
+        if (date && number[0] == '\0') sgfsi_format_num(number, c->min);
+        if (numbers && count++ == 0) one = c;
     }
+    if (count == 1)
+        sgfsi_warn(d->warnings, log,
+                   "Column \"%.60s\" numbers the rows, from %.10g to %.10g: unless their order "
+                   "means something, leave it out with --drop %.60s.",
+                   one->name, one->min, one->max, one->name);
+    if (count > 1)
+        sgfsi_warn(d->warnings, log,
+                   "%lld columns number the rows, each in an order of its own: unless that order "
+                   "means something, leave them out with --drop %s.",
+                   (long long)count, rows);
+    if (dates[0] != '\0')
+        sgfsi_warn(d->warnings, log,
+                   "Dates written as numbers, such as %s, are far apart at the end of a month and "
+                   "of a year: leave them out with --drop %s, or count the days since one of them.",
+                   number, dates);
 }
 
 /* One row may decide a coefficient where its value lies so far out that it makes a good part of the

@@ -120,13 +120,26 @@ static sgfs_status match_target(finder *f, sgfsi_run_columns *found, sgfs_err *e
     return SGFS_OK;
 }
 
-static void tell_extra(const finder *f, const sgfsi_log *log) {
+/* Did the run leave this column out itself (--drop)? */
+static bool was_dropped(const sgfsi_json *recipe, const char *name) {
+    for (int64_t k = 0; recipe != NULL && k < sgfsi_json_length(recipe); k++) {
+        const sgfsi_json *step = sgfsi_json_at(recipe, k), *names = sgfsi_json_get(step, "columns");
+        bool drops = strcmp(sgfsi_json_get_text(step, "op", ""), "drop") == 0;
+        for (int64_t i = 0; drops && i < sgfsi_json_length(names); i++) {
+            const char *dropped = sgfsi_json_as_text(sgfsi_json_at(names, i));
+            if (dropped != NULL && strcmp(dropped, name) == 0) return true;
+        }
+    }
+    return false;
+}
+
+static void tell_extra(const finder *f, const sgfsi_json *recipe, const sgfsi_log *log) {
     sgfsi_name_list extra = {.shown = SHOWN};
     for (int64_t i = 0; i < f->file->cols; i++) {
         char place[24];
         snprintf(place, sizeof place, "x%lld", (long long)i + 1);
-        if (!f->taken[i])
-            sgfsi_name_list_add(&extra, f->file->named ? f->file->names[i] : place, NULL);
+        const char *name = f->file->named ? f->file->names[i] : place;
+        if (!f->taken[i] && !was_dropped(recipe, name)) sgfsi_name_list_add(&extra, name, NULL);
     }
     if (extra.count == 0) return;
     sgfsi_say(log, SGFS_NOTE, "%s: %lld column%s that the run does not know %s ignored: %s%s.",
@@ -202,7 +215,7 @@ sgfs_status sgfsi_run_columns_choose(sgfsi_run_columns *c, const sgfsi_columns *
         int64_t at = c->wanted.weights != NULL ? find(&f, c->wanted.weights) : ABSENT;
         if (at >= 0) f.taken[at] = 1;
     }
-    if (status == SGFS_OK) tell_extra(&f, log);
+    if (status == SGFS_OK) tell_extra(&f, c->wanted.recipe, log);
     sgfsi_words_free(&f.names);
     free(f.col);
     free(f.taken);

@@ -36,6 +36,7 @@ typedef struct group {
     sgfsi_run_columns columns;
     sgfsi_flow flow;
     int64_t target, exposure; /* columns of the flow; -1: none */
+    int64_t *unseen; /* features: rows with a word that the run does not know; NULL: none */
 } group;
 
 struct sgfsi_newdata {
@@ -44,17 +45,18 @@ struct sgfsi_newdata {
     const sgfsi_log *log;
     sgfsi_wanted wanted;
     int64_t groups;
-    group *group, *now;   /* as many as there are files, at most; the one at hand */
-    int64_t cols, inputs; /* the most columns a flow has; the most a recipe starts from */
-    int64_t file;         /* that of the rows read last */
-    int64_t read, taken;  /* rows of the files; rows handed over */
-    int64_t other_class;  /* rows of the file at hand left out for their class */
-    int64_t room;         /* rows there is room for */
-    origin *origin;       /* room: of the block handed over */
-    int64_t *line;        /* room */
-    int64_t *at;          /* room: rows of the flow's block that are handed over */
-    double *cells;        /* room x cols */
-    double *raw;          /* room x inputs */
+    group *group, *now;     /* as many as there are files, at most; the one at hand */
+    int64_t cols, inputs;   /* the most columns a flow has; the most a recipe starts from */
+    int64_t file;           /* that of the rows read last */
+    int64_t read, taken;    /* rows of the files; rows handed over */
+    int64_t with_new_words; /* of those, rows with words that the run does not know */
+    int64_t other_class;    /* rows of the file at hand left out for their class */
+    int64_t room;           /* rows there is room for */
+    origin *origin;         /* room: of the block handed over */
+    int64_t *line;          /* room */
+    int64_t *at;            /* room: rows of the flow's block that are handed over */
+    double *cells;          /* room x cols */
+    double *raw;            /* room x inputs */
 };
 
 /* ---- words that the run does not know -------------------------------------------------------- */
@@ -69,7 +71,7 @@ typedef struct new_words {
 
 /* In n rows of the group's features, those of them that its files have. */
 static void find_words(const group *g, int64_t n, const double *cells, int64_t stride,
-                       new_words *out) {
+                       const int64_t *line, new_words *out) {
     enum { NAMED = 4 };
     const sgfsi_run_columns *c = &g->columns;
     *out = (new_words){.reference = ""};
@@ -98,6 +100,8 @@ static void find_words(const group *g, int64_t n, const double *cells, int64_t s
         sgfsi_append(out->text, sizeof out->text, "%scolumn \"%.40s\" holds \"%.40s\"",
                      out->columns > 1 ? ", " : "", c->wanted.feature[j],
                      all->word[(int64_t)cells[seen * stride + k]]);
+        if (out->columns > 1) /* the first one's is in front of the sentence */
+            sgfsi_append(out->text, sizeof out->text, " (line %lld)", (long long)line[seen]);
         if (others > 0)
             sgfsi_append(out->text, sizeof out->text, " and %lld more new word%s",
                          (long long)others, others == 1 ? "" : "s");
@@ -126,7 +130,7 @@ static void tell_words(const sgfsi_newdata *d, const group *g, sgfsi_read_option
     if (status == SGFS_OK && cells != NULL && line != NULL)
         status = sgfsi_flow_next(&others.flow, ROWS, cells, line, &n, NULL);
     if (status == SGFS_OK && others.columns.lacks && others.columns.recipe != NULL)
-        find_words(&others, n, cells, cols, &found);
+        find_words(&others, n, cells, cols, line, &found);
     if (found.columns > 0 && found.empty == NULL) {
         const sgfs_err was = *err;
         (void)sgfsi_fail(err, was.code,
@@ -260,6 +264,7 @@ void sgfsi_newdata_close(sgfsi_newdata *d) {
     for (int64_t i = 0; i < d->groups; i++) {
         sgfsi_flow_close(&d->group[i].flow);
         sgfsi_run_columns_free(&d->group[i].columns);
+        free(d->group[i].unseen);
     }
     free(d->group);
     sgfsi_files_close(&d->files);
@@ -320,7 +325,7 @@ static int64_t choose_rows(sgfsi_newdata *d, int64_t n) {
 static sgfs_status check_words(const sgfsi_newdata *d, int64_t first, int64_t n, sgfs_err *err) {
     char where[SGFSI_WHERE];
     new_words found;
-    find_words(d->now, n, d->raw, d->now->columns.wanted.features, &found);
+    find_words(d->now, n, d->raw, d->now->columns.wanted.features, d->line, &found);
     if (found.columns == 0) return SGFS_OK;
     sgfsi_newdata_where(d, first + found.row, where);
     if (found.empty != NULL)
@@ -335,6 +340,37 @@ static sgfs_status check_words(const sgfsi_newdata *d, int64_t first, int64_t n,
                       "zero: then a new word counts as the first one that the run saw in that "
                       "column (\"%.40s\"), or without an intercept as none of them.",
                       where, found.text, found.reference);
+}
+
+/* The same where they are allowed: how many rows have some, and in which columns. */
+static sgfs_status count_words(sgfsi_newdata *d, int64_t n, sgfs_err *err) {
+    group *g = d->now;
+    const int64_t features = g->columns.wanted.features;
+    if (g->unseen == NULL) g->unseen = calloc((size_t)features + 1, sizeof *g->unseen);
+    if (g->unseen == NULL) return sgfsi_fail_memory(err, "the columns");
+    for (int64_t i = 0; i < n; i++) {
+        bool some = false;
+        for (int64_t j = 0; j < features; j++) {
+            const sgfsi_dictionary *words = sgfsi_recipe_words(g->columns.recipe, j);
+            bool unseen = words != NULL && d->raw[i * features + j] >= (double)words->count;
+            g->unseen[j] += unseen;
+            some = some || unseen;
+        }
+        d->with_new_words += some;
+    }
+    return SGFS_OK;
+}
+
+int64_t sgfsi_newdata_new_words(const sgfsi_newdata *d, sgfsi_json *columns) {
+    for (int64_t k = 0; k < d->groups; k++) {
+        const group *g = &d->group[k];
+        for (int64_t j = 0; g->unseen != NULL && j < g->columns.wanted.features; j++) {
+            const char *name = g->columns.wanted.feature[j];
+            int64_t before = sgfsi_json_get_int(columns, name, 0);
+            if (g->unseen[j] > 0) sgfsi_json_int(columns, name, before + g->unseen[j]);
+        }
+    }
+    return d->with_new_words;
 }
 
 /* The chosen rows behind those that the block has. */
@@ -359,11 +395,13 @@ static sgfs_status hand_over(sgfsi_newdata *d, int64_t n, sgfsi_newdata_block *b
             to[i * stride + j] = 0; /* which every operation takes */
             *lacks = SGFSI_LACKS_VALUES;
         }
-        d->origin[first + i] = (origin){d->line[d->at[i]], d->file, d->now->flow.lines};
+        d->line[i] = d->line[d->at[i]]; /* at[i] is not less than i */
+        d->origin[first + i] = (origin){d->line[i], d->file, d->now->flow.lines};
     }
     block->n += n;
     if (recipe == NULL) return SGFS_OK;
-    sgfs_status status = d->wanted.zero_words ? SGFS_OK : check_words(d, first, n, err);
+    sgfs_status status =
+        d->wanted.zero_words ? count_words(d, n, err) : check_words(d, first, n, err);
     if (status != SGFS_OK) return status;
     status = sgfsi_recipe_columns(recipe, n, d->raw, x, block->stride, &bad, err);
     if (bad < 0) return status;

@@ -50,6 +50,9 @@ typedef struct sgfsi_newdata_block {
  * them. */
 sgfs_status sgfsi_newdata_next(sgfsi_newdata *data, int64_t most, sgfsi_newdata_block *block,
                                sgfs_err *err);
+/* Rows so far with a word that the run does not know, where such are allowed; columns: how many in
+ * each, by name. */
+int64_t sgfsi_newdata_new_words(const sgfsi_newdata *data, sgfsi_json *columns);
 enum { SGFSI_WHERE = 320 };
 /* Where row i of the block read last is, for messages: "test.csv:17", "test.npy: row 17". */
 const char *sgfsi_newdata_where(const sgfsi_newdata *data, int64_t i, char out[SGFSI_WHERE]);

@@ -14,9 +14,13 @@
 #include "context/context.h"
 #include "files/packed/packed.h"
 
-const sgfs_reader_kind *const sgfsi_readers[] = {&sgfs_reader_npy, &sgfs_reader_packed,
-                                                 &sgfs_reader_idx, &sgfs_reader_libsvm,
-                                                 &sgfs_reader_csv, NULL};
+const sgfs_reader_kind *const sgfsi_readers[] = {&sgfs_reader_npy,
+                                                 &sgfs_reader_packed,
+                                                 &sgfs_reader_idx,
+                                                 &sgfs_reader_arrow,
+                                                 &sgfs_reader_libsvm,
+                                                 &sgfs_reader_csv,
+                                                 NULL};
 
 sgfsi_na sgfsi_na_of(const sgfs_config *cfg) {
     const char *na = sgfsi_config_text(cfg, "data.na");
@@ -78,7 +82,6 @@ static const char *known_elsewhere(const unsigned char *head, size_t bytes) {
         {"PAR1\x15", 5, "is a Parquet file; convert it to CSV or .npy, for example with pandas"},
         {"\x89HDF\r\n\x1a\n", 8, "is an HDF5 or netCDF file; save the table as .npy or CSV"},
         {"\xD0\xCF\x11\xE0", 4, "is an old Excel or Office file; save the sheet as CSV"},
-        {"ARROW1\0", 7, "is an Arrow or Feather file; convert it to CSV or .npy"},
         {"\x28\xB5\x2F\xFD", 4, "is compressed with zstd; decompress it first, or use gzip"},
         {"\xFD"
          "7zXZ\0",

@@ -97,7 +97,8 @@ const sgfs_reader_kind *sgfsi_table_reader(const char *path, sgfs_err *err);
  * this is another. */
 sgfs_status sgfsi_reader_check(const sgfs_reader_kind *reader, const char *path,
                                const sgfsi_read_options *options, sgfs_err *err);
-extern const sgfs_reader_kind sgfs_reader_csv, sgfs_reader_npy, sgfs_reader_libsvm, sgfs_reader_idx;
+extern const sgfs_reader_kind sgfs_reader_csv, sgfs_reader_npy, sgfs_reader_libsvm, sgfs_reader_idx,
+    sgfs_reader_arrow;
 extern const sgfs_reader_kind *const sgfsi_readers[]; /* NULL-terminated, in probing order */
 
 #endif

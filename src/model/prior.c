@@ -205,10 +205,12 @@ static void judge(sgfs_model *m) {
                m->kind->regression ? "Use --prior auto" : "Use --standardize");
 }
 
-/* One prior for columns of any scale? */
+/* One prior for columns of any scale? Not where it is flat, or has a precision for each column. */
 static void compare_columns(sgfs_model *m) {
     const sgfs_data *d = m->data;
     double least = INFINITY, most = 0;
+    int64_t count = beta_size(m) > 0 ? beta_size(m) : m->D;
+    if (m->prior->precision[0] == 0 || !are_same(count, m->prior->precision)) return;
     for (int64_t j = 0; d->scale == NULL && d->N > 1 && j < d->features; j++) {
         double sd = d->feature[j].sd;
         least = sd > 0 && sd < least ? sd : least;
@@ -222,7 +224,7 @@ static void compare_columns(sgfs_model *m) {
 }
 
 /* Say which prior it is where nobody named one, and what may be wrong with one that was. */
-static void tell(sgfs_model *m) {
+static void tell(sgfs_model *m, bool automatic) {
     if (m->kind->regression && m->data->p > m->data->N && m->restored == NULL)
         sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
                    "There are more coefficients (%lld) than rows (%lld): in the directions that "
@@ -232,7 +234,7 @@ static void tell(sgfs_model *m) {
     if (!sgfsi_prior_is_fitted(m)) {
         judge(m);
         compare_columns(m);
-        if (sgfsi_prior_is_auto(m->cfg))
+        if (automatic)
             sgfsi_say(sgfsi_config_log(m->cfg), SGFS_NOTE,
                       "Prior: N(0, 1) for every parameter (--prior-precision and --prior-file have "
                       "other precisions).");
@@ -252,8 +254,8 @@ static void tell(sgfs_model *m) {
         sgfsi_config_log(m->cfg), SGFS_NOTE,
         "Prior: %snormal with sd %s%s/sd(x) for columns of numbers, %s%s for columns of 0 and "
         "1%s%s (--prior-precision 1: N(0, 1) for every coefficient).",
-        sgfsi_prior_is_auto(m->cfg) ? "" : "besides what --prior-precision names, ", size, unit,
-        size, unit, d->intercept ? " and the intercept at the columns' means" : "",
+        automatic ? "" : "besides what --prior-precision names, ", size, unit, size, unit,
+        d->intercept ? " and the intercept at the columns' means" : "",
         !linear        ? ""
         : d->intercept ? ", around mean(y); 3 for log_sigma, around log sd(y)"
                        : "; 3 for log_sigma, around log sd(y)");
@@ -283,6 +285,7 @@ sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {
     sgfs_status status = m->restored == NULL ? check_options(m->cfg, p->kind, err) : SGFS_OK;
     if (status == SGFS_OK && !is_flat) status = sgfsi_precisions_read(m, p->precision, err);
     if (status == SGFS_OK) status = find_means(m, err);
+    bool automatic = sgfsi_prior_is_auto(m->cfg); /* which remembering changes */
     if (status == SGFS_OK) status = remember(m, err);
     if (status != SGFS_OK) return status;
     for (int64_t j = 0; j < m->D; j++) {
@@ -293,7 +296,7 @@ sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {
         m->precision[j] += p->precision[j - j % m->data->p] * mean * mean;
     }
     if (m->restored != NULL) return SGFS_OK;
-    tell(m);
+    tell(m, automatic);
     return sgfsi_separation_tell(m, err);
 }
 

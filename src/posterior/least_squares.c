@@ -45,6 +45,7 @@
 
 #include "model/linear.h"
 #include "model/prior.h"
+#include "posterior/exact_fit.h"
 
 enum { ROUNDS = 12, MOST_CELLS = 1 << 28 };
 /* Of log sigma0 to the mode; and how far it goes at once: a residual that rounding hides now shows
@@ -426,21 +427,21 @@ static sgfs_status factor_twice(columns *c, double *A, int64_t *bad, sgfs_err *e
 }
 
 /* A -> L; where a pivot is nothing but rounding there is no posterior. */
-static sgfs_status factor(columns *c, double *A, sgfs_err *err) {
+static sgfs_status factor(columns *c, double *A, int64_t *bad, sgfs_err *err) {
     const sgfsi_least_squares *s = c->s;
     fill_information(c, 0, A);
-    int64_t bad = c->first == NULL ? factor_once(c, false, A) : 0;
-    if (bad >= 0) {
-        sgfs_status status = factor_twice(c, A, &bad, err);
+    *bad = c->first == NULL ? factor_once(c, false, A) : 0;
+    if (*bad >= 0) {
+        sgfs_status status = factor_twice(c, A, bad, err);
         if (status != SGFS_OK) return status;
     }
-    if (bad < 0) return SGFS_OK;
+    if (*bad < 0) return SGFS_OK;
     return sgfsi_fail(
         err, SGFS_ENUMERIC,
         "The information matrix is singular at \"%.100s\": the data say nothing about "
         "it, or nothing that other parameters do not say as well. Leave a column out, "
         "or use a prior (--prior-precision above 0).",
-        bad < s->single ? c->m->param[s->column[bad]] : "the rows' products");
+        *bad < s->single ? c->m->param[s->column[*bad]] : "the rows' products");
 }
 
 /* The centre goes to the mean given sigma0; L: the factor of A. step: q. */
@@ -518,16 +519,31 @@ static void fill_in(columns *c, double *along) {
                                .R = R > 1e-11 * s->Q ? R : 0};
 }
 
+/* If a noise of this size is rounding, or surely. More columns than rows can always fit them, which
+ * says nothing. */
+static sgfs_status refuse_exact(columns *c, double log_sigma, bool surely, sgfs_err *err) {
+    if (c->X != NULL || !(c->s->W > (double)c->s->q)) return SGFS_OK;
+    memcpy(c->theta, c->s->centre, (size_t)c->s->q * sizeof *c->theta);
+    to_beta(c->s, c->theta);
+    c->theta[c->s->q] = log_sigma;
+    return sgfsi_refuse_exact_fit(c->m, c->theta, surely, err);
+}
+
 /* From the first look to coordinates at a sigma0 near the mode of sigma. prior: precision and mean
  * of log sigma. */
 static sgfs_status settle(columns *c, const double prior[2], sgfs_err *err) {
+    const double small = 18; /* sigma0 is less than 1e-8 of where it began: R^2 is 1 */
     sgfsi_least_squares *s = c->s;
     double *A = SGFSI_DOUBLES(c->own, s->q * s->q), *step = SGFSI_DOUBLES(c->own, s->q);
-    double *work = SGFSI_DOUBLES(c->own, SGFS_EIGEN_WORK(s->q)), mode = 0;
+    double *work = SGFSI_DOUBLES(c->own, SGFS_EIGEN_WORK(s->q)), mode = 0, first = s->log_sigma0;
     if (A == NULL || step == NULL || work == NULL)
         return sgfsi_fail_memory(err, "the coordinates of the regression");
     for (int round = 0; round < ROUNDS; round++) {
-        sgfs_status status = factor(c, A, err);
+        int64_t bad;
+        sgfs_status status = factor(c, A, &bad, err), exact = SGFS_OK;
+        if (status == SGFS_ENUMERIC && c->P[bad] > 0 && s->log_sigma0 < first - small)
+            exact = refuse_exact(c, s->log_sigma0, true, err); /* it hides the prior */
+        if (exact != SGFS_OK) return exact;
         if (status == SGFS_OK) status = recentre(c, A, step, err);
         if (status == SGFS_OK) status = find_coordinates(c, A, work, err);
         if (status != SGFS_OK) return status;
@@ -536,9 +552,38 @@ static sgfs_status settle(columns *c, const double prior[2], sgfs_err *err) {
         s->law.precision = prior[0] / 4;
         s->law.middle = 2 * (s->log_sigma0 - prior[1]);
         status = sgfsi_sigma_law_mode(&s->law, &mode, err);
-        if (status != SGFS_OK || fabs(mode) <= 2 * close_enough) return status;
-        s->log_sigma0 -= fmax(-stride, fmin(mode / 2, stride));
+        /* no residual yet, and no prior: with a smaller sigma0 there may be one */
+        bool none = status != SGFS_OK && s->law.R == 0 && s->W > (double)s->q && c->X == NULL;
+        if (none) mode = 2 * stride;
+        double next = s->log_sigma0 - fmax(-stride, fmin(mode / 2, stride));
+        exact = refuse_exact(c, next, false, err);
+        if (exact != SGFS_OK) return exact;
+        if (!none && (status != SGFS_OK || fabs(mode) <= 2 * close_enough)) return status;
+        s->log_sigma0 = next;
     }
+    return SGFS_OK;
+}
+
+/* s->prior. T'T is the inverse of the information, and T Lambda (centre - mean) = kappa. */
+static sgfs_status judge_prior(const columns *c, sgfs_err *err) {
+    sgfsi_least_squares *s = c->s;
+    int64_t q = s->q;
+    double *pull = SGFSI_DOUBLES(c->own, 2 * c->m->D), *inflation = pull + c->m->D;
+    if (c->X != NULL) return SGFS_OK;
+    if (pull == NULL) return sgfsi_fail_memory(err, "the coordinates of the regression");
+    for (int64_t j = 0; j < q; j++) {
+        double variance = 0;
+        for (int64_t k = 0; k < q; k++) {
+            double t = s->T[k * q + j];
+            variance += t * t;
+            pull[j] += t * s->kappa[k];
+        }
+        pull[j] /= sqrt(variance);
+        double alone = c->gram[j * q + j];
+        if (c->m->data->intercept && j > 0) alone -= c->gram[j * q] * c->gram[j * q] / c->gram[0];
+        inflation[j] = variance * exp(-2 * s->log_sigma0) * alone;
+    }
+    sgfsi_prior_pull_tell(c->m, pull, inflation, s->prior, sizeof s->prior);
     return SGFS_OK;
 }
 
@@ -607,7 +652,8 @@ static sgfs_status open_columns(columns *c, sgfs_err *err) {
     } else {
         status = gather_gram(c, err);
     }
-    return status == SGFS_OK ? settle(c, prior, err) : status;
+    if (status == SGFS_OK) status = settle(c, prior, err);
+    return status == SGFS_OK ? judge_prior(c, err) : status;
 }
 
 sgfs_status sgfsi_least_squares_open(sgfsi_least_squares *s, const sgfs_model *m, int64_t threads,

@@ -44,6 +44,10 @@ static inline bool sgfsi_data_is_shuffled(const sgfs_data *d) {
 static inline bool sgfsi_data_is_sparse(const sgfs_data *d) {
     return d->table.type == SGFSI_CSR;
 }
+/* Are their numbers rounded to four bytes? */
+static inline bool sgfsi_data_is_single(const sgfs_data *d) {
+    return d->table.type == SGFSI_F32;
+}
 /* Do the rows stay in their files, which are mapped? */
 static inline bool sgfsi_data_is_mapped(const sgfs_data *d) {
     return d->table.parts > 0;

@@ -20,6 +20,21 @@
  * (19 of 138 tried), and are not safe for threads. Since nothing but memory can fail there, whatever
  * goes wrong in that process counts as memory that ran out.
  */
+#include "sink/export.h"
+
+#ifdef SGFS_NO_NETCDF /* as in the Python package, which has arrays for ArviZ */
+
+static sgfs_status print_netcdf(const sgfs_draws *d, const sgfsi_used *used, FILE *f,
+                                sgfs_err *err) {
+    (void)d, (void)used, (void)f;
+    return sgfsi_fail(
+        err, SGFS_EUSAGE,
+        "This build of sgfs has no netCDF: write .csv, .stan.csv or .npy, or hand the "
+        "draws to ArviZ in Python (fit.to_arviz()).");
+}
+
+#else
+
 #include <errno.h>
 #include <math.h>
 #include <netcdf.h>
@@ -28,7 +43,6 @@
 #include <string.h>
 
 #include "base/apart.h"
-#include "sink/export.h"
 
 enum { NAME_MAX_BYTES = 200, CHUNK_NUMBERS = 1 << 17 };
 
@@ -294,6 +308,8 @@ static sgfs_status print_netcdf(const sgfs_draws *d, const sgfsi_used *used, FIL
                       : code < -1 ? strerror(-code)
                                   : "its process ended early");
 }
+
+#endif
 
 const sgfs_export_kind sgfs_export_netcdf = {
     .name = "netcdf",

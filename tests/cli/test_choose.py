@@ -144,6 +144,19 @@ def test_a_tail_in_one_of_many_rows_is_seen(site):
         assert ("heavier tails" in told["chosen"]) == (far > 1), told["chosen"]
 
 
+def test_thousands_of_parameters_keep_a_regression_exact(site):
+    """More parameters than control variates have a matrix for, and ten minutes of exact draws: they are made all the
+    same, and the line says how long they take. A diagonal of SGFS would not come there in hours."""
+    rng = np.random.default_rng(4)
+    at = np.sort(rng.integers(1, 4101, (62000, 2)), axis=1)
+    (site.folder / "levels.svm").write_text("".join(f"{t % 2} {a}:1 {b + 1}:1\n" for t, (a, b) in enumerate(at)) + "0 4101:1\n")
+    done = sample(site, "levels.svm", "--dry-run", "--threads", "2")
+    assert done.returncode == 0, done.stderr
+    assert "Sampler exact-hmc (all 62,001 rows; no bias). 400 effective draws may take about 11 minutes; --max-time" in done.stderr
+    done = sample(site, "levels.svm", "--dry-run", "--batch", "500")  # who wants minibatches gets them
+    assert "Sampler sgfs-d" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("data", ["small.csv", "wide.csv"])
 def test_exact_draws_can_be_asked_for(site, data):
     """The way is the one that would have been chosen."""

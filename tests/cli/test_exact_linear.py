@@ -70,3 +70,54 @@ def test_words(sgfs, rows):
     assert done.returncode != 0
     done = sgfs("sample", "linear", "--data", "d.csv", "--target", "y", "--sampler", "exact-linear", "--prior", "laplace")
     assert done.returncode == 2 and "the prior is not Gaussian" in done.stderr
+
+
+def table(sgfs, name, columns, fmt="%.17g"):
+    np.savetxt(sgfs.folder / name, np.column_stack(list(columns.values())), delimiter=",", comments="", fmt=fmt, header=",".join(columns))
+
+
+def test_columns_that_determine_the_target(sgfs):
+    """A total is the sum of its parts: what is left is rounding, which must not be taken for noise."""
+    rng = np.random.default_rng(3)
+    a, b, c = rng.integers(0, 50, (3, 100)).astype(float)
+    net, shipping, x = rng.lognormal(5, 1, 300).round(2), rng.choice([4.9, 9.9], 300), rng.normal(size=(3, 300))
+    year = rng.integers(2000, 2020, 300)
+    table(sgfs, "integers.csv", {"a": a, "b": b, "c": c, "y": a + b + c}, "%d")
+    table(sgfs, "dependent.csv", {"a": a, "b": b, "c": c, "dif": a - b, "y": a + b + c}, "%d")
+    table(sgfs, "cents.csv", {"net": net, "shipping": shipping, "y": net + shipping}, "%.2f")
+    table(sgfs, "digits.csv", {"u": x[0], "v": x[1], "w": x[2], "y": 3 + x[0] - 2.5 * x[1]})
+    table(sgfs, "years.csv", {"year": year, "u": x[0].round(3), "y": 12 * year - x[0].round(3)}, "%.3f")
+    (sgfs.folder / "groups.csv").write_text("g,y\n" + "".join(f"g{k},{(1.3, 2.2, 8.1)[k]}\n" for k in rng.integers(0, 3, 90)))
+    sgfs.ok("pack", "cents.csv", "--target", "y", "--out", "cents.sgd", "-q")
+    exact = {"integers.csv": "y = a + b + c.", "dependent.csv": " b + c", "cents.csv": "y = net + shipping.", "digits.csv": "y = 3 + u - 2.5 v.",
+             "years.csv": "y = 12 year - u.", "groups.csv": " - 5.9 g=g1."}
+    for name, sum in exact.items():
+        how = ("--target", "y", "--out", "e.run", *(("--categorical", "g") if name == "groups.csv" else ()))
+        for prior in (("--prior", "auto"), ("--prior", "flat"), ("--prior-precision", "1"), ("--standardize",)):
+            if name == "dependent.csv" and prior == ("--prior", "flat"):
+                continue  # there is no posterior, whatever the target is
+            done = sgfs("sample", "linear", "--data", name, *how, *prior)
+            said = done.stderr
+            assert done.returncode == 3 and "columns determine the target exactly" in said and sum in said and "--drop" in said, (name, prior, said)
+    assert sgfs("sample", "linear", "--data", "cents.sgd", "--out", "e.run").returncode == 3
+    # a noise that is given is a noise, and a target that lacks one of its parts has some
+    sgfs.ok("sample", "linear", "--data", "cents.csv", "--target", "y", "--sigma", "0.1", "--out", "k.run", "-q")
+    sgfs.ok("sample", "linear", "--data", "dependent.csv", "--target", "y", "--drop", "c", "--out", "l.run", "-q")
+
+
+def test_nearly_exact_fits_are_fits(sgfs):
+    """Numbers rounded before they are added up leave a residual: least squares and its errors, to the digit. More columns
+    than rows fit any target, which is no reason to refuse it."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(100, 4))
+    for digits in (6, 10):
+        data = np.column_stack([x, x @ [1, 2, 3, 4]]).round(digits)
+        table(sgfs, "near.csv", dict(zip("abcdy", data.T)))
+        sgfs.ok("sample", "linear", "--data", "near.csv", "--target", "y", "--prior", "flat", "--out", "near.run", "--overwrite", "-q")
+        X, y = np.column_stack([np.ones(100), data[:, :4]]), data[:, 4]
+        mean = np.linalg.lstsq(X, y, rcond=None)[0]
+        sd = np.sqrt(np.sum((y - X @ mean)**2) / 93 * np.diag(np.linalg.inv(X.T @ X)))  # Student-t, 95 degrees of freedom
+        agrees(sgfs, "near.run", mean, sd)
+    wide = rng.normal(size=(30, 40)).round(2)
+    table(sgfs, "wide.csv", {f"c{j}": v for j, v in enumerate(wide.T)} | {"y": wide.sum(1)}, "%.2f")
+    sgfs.ok("sample", "linear", "--data", "wide.csv", "--target", "y", "--out", "wide.run", "-q")

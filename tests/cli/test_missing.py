@@ -148,7 +148,7 @@ def test_nothing_left(sgfs):
     assert done.returncode == 3 and "each of the 3 rows lacks a value" in done.stderr and '"b" lacks 2' in done.stderr
     write(sgfs.folder / "empty.csv", ["a,b,y", "1,,0", "2,,1", "2,,0"])
     done = sgfs("optimize", "logistic", "--data", "empty.csv", "--na", "mean")
-    assert done.returncode == 3 and 'column "b" lacks a value in each of the 3 rows' in done.stderr
+    assert done.returncode == 3 and 'column "b" is empty in each of the 3 rows: leave it out with --drop b' in done.stderr
     same(mode(sgfs, "empty.csv", "--na", "mean", "--drop", "b"), mode(sgfs, "empty.csv", "--drop", "b"))
 
 
@@ -440,9 +440,11 @@ def test_one_sentence_and_its_options_work(sgfs):
     assert done.returncode == 3 and done.stderr.count("\n") == 1
     for said in ('"id" has another word in most rows', '"age" lacks 29 values', '"city" holds words', '"day" holds dates'):
         assert said in done.stderr, done.stderr
-    options = done.stderr.split("they can be: ")[1].split(" (or")[0]
+    assert "Write decimal points (1.5 for 1,5)." in done.stderr
+    options = done.stderr.split("the others can be: ")[1].split(" (or")[0]
     words = shlex.split(options)
-    assert "auto" in words and "drop" in words
+    assert "auto" in words and "drop" in words and words[words.index("--drop") + 1] == "id,day"
+    words[words.index("--drop") + 1] += ",5"  # whose commas are the file's business
     done = sgfs.ok("optimize", "logistic", "--data", "first.csv", *words)
     assert "29 of 200 rows" in done.stderr
 
@@ -467,3 +469,62 @@ def test_many_columns_of_words_fit_a_sentence(sgfs):
     write(sgfs.folder / "wide.csv", [",".join([*names, "y"]), *(",".join(["red", "blue"][(i + k) % 2] for k in range(60)) + f",{i % 2}" for i in range(30))])
     done = sgfs("optimize", "logistic", "--data", "wide.csv")
     assert "60 columns cannot be used" in done.stderr and "and 5" in done.stderr and "--categorical auto" in done.stderr, done.stderr
+
+
+# ---- one rule for each sort of cell
+
+def made(sgfs, name, rows, head="a,b,y"):
+    (sgfs.folder / name).write_text("\n".join([head, *rows]) + "\n")
+
+
+@pytest.mark.parametrize("column", [0, 1, 2])
+def test_an_infinite_number_is_not_missing(sgfs, column):
+    """No --na takes it, and no sentence says that one would; NA in its place is taken."""
+    rows = [[f"{i % 7 / 4}", f"{i % 5 / 4}", f"{i % 3 / 4}"] for i in range(40)]
+    rows[7][column] = "inf"
+    made(sgfs, "inf.csv", [",".join(r) for r in rows])
+    for na in ((), ("--na", "drop"), ("--na", "mean")):
+        done = sgfs("optimize", "linear", "--data", "inf.csv", *na)
+        assert done.returncode == 3 and "inf.csv:9" in done.stderr and "--na does not touch it" in done.stderr, done.stderr
+        assert "leave such rows out" not in done.stderr and "write NA" in done.stderr
+    rows[7][column] = "NA"
+    made(sgfs, "na.csv", [",".join(r) for r in rows])
+    sgfs.ok("optimize", "linear", "--data", "na.csv", "--na", "drop")
+    rows[9][column] = "inf"
+    made(sgfs, "both.csv", [",".join(r) for r in rows])
+    said = sgfs("optimize", "linear", "--data", "both.csv").stderr
+    assert "some of them are infinite" in said and "--na drop" in said, said
+
+
+@pytest.mark.parametrize("na", [(), ("--na", "drop"), ("--na", "mean")])
+def test_a_column_without_a_value_is_to_be_dropped(sgfs, na):
+    made(sgfs, "void.csv", [f"{i % 7 / 4},,{i % 3 / 4}" for i in range(40)], head="a,void,y")
+    done = sgfs("optimize", "linear", "--data", "void.csv", *na)
+    assert done.returncode == 3 and "empty in each of the 40 rows" in done.stderr and "--drop void" in done.stderr, done.stderr
+    sgfs.ok("optimize", "linear", "--data", "void.csv", *na, "--drop", "void")
+    made(sgfs, "more.csv", [f"{'' if i == 4 else i % 7 / 4},,{i % 3 / 4},,{'ab'[i % 2]}" for i in range(40)], head="a,void,y,none,w")
+    said = sgfs("optimize", "linear", "--data", "more.csv", "--target", "y", "--categorical", "auto", *na).stderr
+    assert ("--drop void" if na else "--drop void,none") in said, said
+
+
+def test_missing_words_are_counted(sgfs):
+    made(sgfs, "words.csv", [f"{i % 7 / 4},{'' if i % 4 == 0 else 'uv'[i % 2]},{i % 3 / 4}" for i in range(40)])
+    for coding in ("onehot", "integer"):
+        words = ("--data", "words.csv", "--categorical", "b", "--na", "mean", "--coding", coding)
+        done = sgfs.ok("sample", "linear", *words, "--out", "words.run", "--overwrite")
+        assert 'Column "b": 10 of 40 words are missing' in done.stderr, done.stderr
+        assert "10 missing words are NA" in done.stdout and "0 values" not in done.stdout, done.stdout
+    made(sgfs, "both.csv", [f"{'' if i == 3 else i % 7 / 4},{'' if i % 4 == 0 else 'uv'[i % 2]},{i % 3 / 4}" for i in range(40)])
+    done = sgfs.ok("sample", "linear", "--data", "both.csv", "--categorical", "b", "--na", "mean", "--out", "both.run")
+    assert "na mean: 1 value filled in, 10 missing words are NA" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("holes, level", [(10, ""), (30, "warning: ")])
+def test_most_rows_are_not_left_out_without_a_warning(sgfs, holes, level):
+    made(sgfs, "holes.csv", [f"{i % 7 / 4},{'' if i < holes else i % 5},{'uvw'[i % 3]},{i % 3 / 4}" for i in range(40)],
+         head="a,b,w,y")
+    done = sgfs.ok("sample", "linear", "--data", "holes.csv", "--categorical", "w", "--na", "drop", "--out", "holes.run")
+    line = next(x for x in done.stderr.split("\n") if "left out" in x)
+    assert line.startswith(f"{level}{holes} of 40 rows") and f'"b" lacks {holes}' in line, line
+    header = (sgfs.folder / "holes.run").read_bytes()
+    assert b'"lacks": {"b": %d}' % holes in header or b'"lacks":{"b":%d}' % holes in header

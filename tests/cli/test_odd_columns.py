@@ -128,7 +128,7 @@ def test_whoever_names_row_numbers_means_them(sgfs):
 
 
 @pytest.mark.parametrize("head, numbers", [("", [0.5 + i for i in range(ROWS)]), ("", [i // 2 for i in range(ROWS)]),
-                                           ("", [-i for i in range(ROWS)]), ("x1", range(100, 100 + ROWS))])
+                                           ("", [-i for i in range(ROWS)]), ("x1", range(1960, 1960 + ROWS))])
 def test_other_columns_stay(sgfs, head, numbers):
     numbered(sgfs, "other.csv", head, numbers)
     done = sgfs.ok(*OPTIMIZE, "other.csv", "--json")
@@ -139,8 +139,24 @@ def test_a_column_with_a_name_that_numbers_the_rows_is_named(sgfs):
     for numbers in (range(ROWS), range(1, ROWS + 1), RNG.permutation(ROWS)):
         numbered(sgfs, "named.csv", "id", numbers)
         assert 'Column "id" numbers the rows, from' in sgfs.ok(*OPTIMIZE, "named.csv").stderr
-    numbered(sgfs, "named.csv", "id", range(2, ROWS + 2))
+    numbered(sgfs, "named.csv", "id", range(2, 2 * ROWS + 2, 2))
     assert "numbers the rows" not in sgfs.ok(*OPTIMIZE, "named.csv").stderr
+
+
+def test_numbers_that_only_name_something_are_noticed(sgfs):
+    """Consecutive numbers in any order, and dates written as numbers; years, and other whole numbers, are neither."""
+    rng = np.random.default_rng(2)
+    order = rng.permutation(ROWS)
+    days = [20240100 + 100 * (i // 28) + 1 + i % 28 for i in range(ROWS)]
+
+    def said(head, columns):
+        write(sgfs.folder / "ids.csv", [head + ",x,y", *(",".join(map(str, [*r, rng.random(), i % 2])) for i, r in enumerate(zip(*columns)))])
+        return sgfs.ok(*OPTIMIZE, "ids.csv").stderr
+
+    assert 'Column "customer" numbers the rows, from 48200 to 48259' in said("customer", [48200 + order])
+    assert "--drop customer,seat" in said("customer,seat", [48200 + order, 7 + order[::-1]])
+    assert "--drop day" in said("day", [rng.permutation(days)])
+    assert "--drop" not in said("year,count", [1960 + order, rng.integers(0, 10 ** 6, ROWS)])
 
 
 def test_a_guessed_target_is_named_where_it_leads_nowhere(sgfs):

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from cli_program import PROGRAM, lines, quarters, write
+from cli_program import PROGRAM, SHORT, lines, quarters, write
 
 USAGE, DATA, IO, RUNFILE, STOPPED = 2, 3, 5, 6, 75
 ROWS = 700  # more than one block
@@ -393,7 +393,7 @@ def test_all_new_words_are_in_one_sentence(sgfs):
     sgfs.ok("sample", "logistic", "--data", "old.csv", "--categorical", "auto", "--draws", "20", "--out", "old.run")
     write(sgfs.folder / "new.csv", ["city,shop,x", "a,u,1", "oslo,v,2", "rome,k9,3", "oslo,k9,4"])
     done = sgfs("predict", "old.run", "--data", "new.csv")
-    said = 'new.csv:3: column "city" holds "oslo" and 1 more new word, column "shop" holds "k9", which the run has not seen.'
+    said = 'new.csv:3: column "city" holds "oslo" and 1 more new word, column "shop" holds "k9" (line 4), which the run has not seen.'
     assert done.returncode == 3 and said in done.stderr, done.stderr
     assert 'counts as the first one that the run saw in that column ("a")' in done.stderr
     write(sgfs.folder / "less.csv", ["shop,size,town", "u,1,a", "k9,2,b", "k7,2,b"])  # and columns that are not there
@@ -406,3 +406,27 @@ def test_all_new_words_are_in_one_sentence(sgfs):
     for name, words in (("new", ("--new-words", "zero")), ("same", ())):
         sgfs.ok("predict", "old.run", "--data", f"{name}.csv", "--out", f"p-{name}.csv", *words)
     assert (sgfs.folder / "p-new.csv").read_bytes() == (sgfs.folder / "p-same.csv").read_bytes()
+
+
+def test_what_new_rows_hold_besides_is_counted_and_named(sgfs):
+    """Words the run has not seen, by column and line; columns that the run left out itself are no news; rows that lack
+    a value are not counted among those predicted."""
+    rows = [f"{i % 7 / 4},{'uv'[i % 2]},{'pqr'[i % 3]},{i},{i % 5 / 4}" for i in range(60)]
+    write(sgfs.folder / "old.csv", ["a,v,w,id,y", *rows])
+    sgfs.ok("sample", "linear", "--data", "old.csv", "--categorical", "auto", "--drop", "id", *SHORT, "--out", "fit.run")
+    assert "does not know" not in sgfs.ok("predict", "fit.run", "--data", "old.csv").stderr
+    new = [*rows]
+    new[4], new[9], new[11] = "1,x,p,4,1", "1,u,z,9,1", "1,x,z,11,1"
+    write(sgfs.folder / "new.csv", ["a,v,w,id,y", *new])
+    done = sgfs("predict", "fit.run", "--data", "new.csv")
+    assert done.returncode == 3 and "new.csv:6" in done.stderr and '"w" holds "z" (line 11)' in done.stderr, done.stderr
+    done = sgfs.ok("predict", "fit.run", "--data", "new.csv", "--new-words", "zero", "--json")
+    told = json.loads(done.stdout)
+    assert told["rows_with_new_words"] == 3 and told["new_words"] == {"v": 2, "w": 2}
+    assert '3 of 60 rows hold words that the run has not seen' in done.stderr and '"v" 2, "w" 2' in done.stderr
+    told = json.loads(sgfs.ok("predict", "fit.run", "--data", "old.csv", "--json").stdout)
+    assert told["rows_with_new_words"] == 0 and told["new_words"] == {}
+    new[20] = ",u,p,20,1"
+    write(sgfs.folder / "holes.csv", ["a,v,w,id,y", *new])
+    shown = sgfs.ok("predict", "fit.run", "--data", "holes.csv", "--na", "drop", "--new-words", "zero").stdout
+    assert "linear, 59 of 60 rows of holes.csv" in shown, shown

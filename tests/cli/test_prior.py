@@ -150,3 +150,12 @@ def test_simulate_refuses_before_it_writes(site):
     done = site("simulate", "linear", "--rows", "100", "--out", "made.csv", "--prior-precision", "-3")
     assert done.returncode == USAGE and "at least 0" in done.stderr
     assert not (site.folder / "made.csv").exists()
+
+
+def test_scales_matter_only_to_a_prior_that_treats_columns_alike(site):
+    rng = np.random.default_rng(8)
+    rows = [f"{1e6 * rng.random():.1f},{rng.random():.3f},{rng.random():.3f}" for _ in range(50)]
+    (site.folder / "scales.csv").write_text("\n".join(["a,b,y", *rows]) + "\n")
+    said = [site.ok("optimize", "linear", "--data", "scales.csv", *w).stderr
+            for w in (("--prior-precision", "1"), ("--prior", "flat"), ("--prior-precision", "a=1e12,b=1,intercept=1,log_sigma=1"))]
+    assert ["differ in scale" in s for s in said] == [True, False, False], said

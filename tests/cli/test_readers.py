@@ -2,6 +2,7 @@
 """The same rows from every format give the same draws, bit for bit: the values are quarters and small
 integers, which all formats hold exactly. The yardstick is a plain CSV file with a header."""
 import gzip
+import json
 import re
 
 import numpy as np
@@ -169,3 +170,32 @@ def test_labels(site, zero, one):
         assert f'"{one}"'.encode() in (site.folder / "labels.run").read_bytes()  # stored as well
     else:
         assert "counts as" not in done.stderr
+
+
+# ---- numbers as they are written elsewhere
+
+def test_decimal_commas_are_read_where_commas_separate_nothing(sgfs):
+    """As R's read.csv2: the same draws as from the file with points. A point in such a file is refused."""
+    rng = np.random.default_rng(12)
+    rows = [[f"{v:.2f}" for v in rng.standard_normal(3)] + [str(i % 5)] for i in range(60)]
+    text = {"comma": "\n".join(";".join(r).replace(".", ",") for r in rows), "point": "\n".join(";".join(r) for r in rows)}
+    means = {}
+    for name, body in text.items():
+        (sgfs.folder / f"{name}.csv").write_text("a;b;y;n\n" + body + "\n")
+        done = sgfs.ok("optimize", "linear", "--data", f"{name}.csv", "--target", "y", "--json")
+        assert ("decimal commas" in done.stderr) == (name == "comma")
+        means[name] = json.loads(done.stdout)["mean"]
+    assert means["comma"] == means["point"]
+    for bad in ("1.500", "1.500,25"):  # far behind the rows by which the file is judged
+        (sgfs.folder / "bad.csv").write_text("a;b;y;n\n" + (text["comma"] + "\n") * 300 + f"{bad};0,5;1,5;2\n")
+        done = sgfs("optimize", "linear", "--data", "bad.csv", "--target", "y")
+        assert done.returncode == 3 and bad in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("cells, delimiter", [(("1,234", "2,345"), ";"), (('"1,5"', '"2,5"'), ","), (("1,5", "2.5"), ";")])
+def test_commas_that_may_mean_something_else_are_refused(sgfs, cells, delimiter):
+    """Thousands, a file whose commas separate cells, a file with points and commas: nobody is told to drop the column."""
+    rows = [delimiter.join([cells[i % 2], str(i % 7), str(i % 3)]) for i in range(30)]
+    (sgfs.folder / "odd.csv").write_text(delimiter.join("aby") + "\n" + "\n".join(rows) + "\n")
+    done = sgfs("optimize", "linear", "--data", "odd.csv")
+    assert done.returncode == 3 and "decimal point" in done.stderr and "--drop" not in done.stderr, done.stderr

@@ -117,7 +117,11 @@ def test_the_run_file_says_which_file_it_was(robust):
 
 
 def test_optimize_and_tune_take_it(robust):
-    mode = robust.ok("optimize", "./student_t.so", "--data", "rows.csv").stdout
+    done = robust.ok("optimize", "./student_t.so", "--data", "rows.csv")
+    assert "Prior: N(0, 1) for every parameter" in done.stderr
+    mode = done.stdout
+    precise = robust.ok("optimize", "./student_t.so", "--data", "rows.csv", "--prior-precision", "2").stderr
+    assert "Prior:" not in precise
     a = float(re.search(r"^a +(\S+)", mode, re.MULTILINE)[1])
     assert abs(a - TRUTH["a"]) < 0.05
     robust.ok("tune", "./student_t.so", "--data", "rows.csv", "--grid", "alpha=0,1", "--draws", 200,

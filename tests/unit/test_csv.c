@@ -469,9 +469,10 @@ static void test_text_among_the_features(void **state) {
 
 static void test_decimal_comma(void **state) {
     (void)state;
-    assert_text_fails("a;b;y\n2;3,25;0\n4;5,5;1\n", ":2:", "column 2", "\"b\"", "3,25",
+    /* Commas that could stand between thousands, or beside points, are not read. */
+    assert_text_fails("a;b;y\n2;3,250;0\n4;5,500;1\n", ":2:", "column 2", "\"b\"", "3,250",
                       "decimal point");
-    assert_text_fails("1,5;2,5\n3,5;4,5\n", ":1:", "column 1", "\"1,5\"", "decimal point");
+    assert_text_fails("\"1,5\",2\n\"3,5\",4\n", ":1:", "column 1", "\"1,5\"", "decimal point");
     assert_text_fails("a;y\n2.5;-0,5\n", ":2:", "\"y\"", "-0,5", "decimal point");
 }
 
@@ -482,7 +483,8 @@ static void test_missing_cells_are_counted(void **state) {
     assert_text_fails(
         "a,b,y\n1.5,NA,0\n,NaN,0\n1.5,2.5,inf\n-Inf,1.5,0\n?,1,1\n2.5,1e400,1\n.,2,2\n",
         ":2:", "column 2", "\"NA\"", "8 such cells", "lines 2, 3, 4, 5, 6, ...");
-    assert_text_fails("a,b,y\n1.5,,0\n2.5,n/a,0\n", "lines 2, 3:");
+    assert_text_fails("a,b,y\n1.5,,0\n2.5,n/a,0\n2.5,7.5,1\n", "lines 2, 3:");
+    assert_text_fails("a,b,y\n1.5,,0\n2.5,n/a,0\n", "column 2", "each of the 2 rows", "--drop b");
     assert_text_fails("1.5,,0\n2.5,7.5,0\n", ":1:", "column 2", "--header yes");
 }
 

@@ -310,7 +310,7 @@ static void test_words_are_found(void **state) {
     assert_words(&t.dictionary[1], second, 2);
     assert_int_equal(t.dictionary[2].count, 3); /* "?1" is a word too */
     sgfsi_table_free(&t);
-    save("a;b;y\n1;red;0\n2;1,5;1\n3;red;2,5\n"); /* a comma is a fault among numbers only */
+    save("a;b;y\n1.5;red;0\n2;1,5;1\n3;red;2,5\n"); /* a comma is a fault among numbers only */
     assert_fails(&options, SGFS_EDATA, ":4: column 3 (\"y\") holds \"2,5\"", "decimal point");
     for (int k = 0; k < THREADS; k++) { /* the words of c come when millions of bytes have passed */
         FILE *f = start();

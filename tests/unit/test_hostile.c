@@ -161,13 +161,12 @@ static void test_good_runs_go_on(void **state) {
     }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {READER("csv"),    READER("libsvm"),
-                                       READER("npy"),    READER("idx"),
-                                       READER("packed"), READER("run"),
-                                       READER("config"), READER("truth"),
-                                       READER("start"),  READER("prior"),
-                                       READER("matrix"), READER("predict"),
-                                       READER("resume"), cmocka_unit_test(test_good_runs_go_on)};
+    const struct CMUnitTest tests[] = {
+        READER("csv"),     READER("libsvm"), READER("arrow"),
+        READER("npy"),     READER("idx"),    READER("packed"),
+        READER("run"),     READER("config"), READER("truth"),
+        READER("start"),   READER("prior"),  READER("matrix"),
+        READER("predict"), READER("resume"), cmocka_unit_test(test_good_runs_go_on)};
     limit_memory();
     omp_set_num_threads(1); /* thousands of files of a few bytes */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@ typedef struct sgfsi_csv_format {
     bool header;        /* the first record holds names */
     int64_t first_line; /* line number of the first record */
     bool numbered;      /* the first column has no name, and numbers the rows */
+    bool decimal_comma; /* 1,5 is one and a half, and a point is in no number */
     int64_t cols;
     char **names; /* cols; from the header, or x1, x2, ...; free with sgfsi_names_free */
 } sgfsi_csv_format;
@@ -28,10 +29,12 @@ typedef enum sgfsi_cell_kind {
     SGFSI_CELL_PERHAPS,  /* ?, null, #N/A, <NA>: missing among numbers, and among words where --na
                             asks for missing values; else a word */
     SGFSI_CELL_NONE,     /* none, ., -: missing among numbers, a word among words */
-    SGFSI_CELL_COMMA,    /* 1,5 */
+    SGFSI_CELL_COMMA,    /* 1,5; *x is what it would be with a point */
     SGFSI_CELL_TEXT
 } sgfsi_cell_kind;
 /* What a cell holds; *x is the number where it is one. */
 sgfsi_cell_kind sgfsi_cell_classify(const sgfsi_cell *cell, double *x);
+/* What to do about a comma in a number that cannot be read, or a point in a file of commas. */
+const char *sgfsi_csv_comma_advice(const sgfsi_csv_format *format);
 
 #endif

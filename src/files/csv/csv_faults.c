@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * csv_faults.c: cells that cannot be used, and what a user can do about them.
  *
- *     empty, NA, ?, infinite         --na drop, --na mean
+ *     empty, NA, ?                   --na drop, --na mean; --drop where every row is empty
  *     words                          --categorical
  *     another word in most rows,     --drop: nothing can be learnt from them as they are
- *     dates, amounts, 1,5, numbers
+ *     dates, amounts, numbers
  *     with a few words among them
+ *     infinite, 1,5                  nothing: the file has to be mended
  *
  * One column is told with its line and number; several are told in one sentence, which ends with
  * the options that make the file readable: a user should not meet them one at a time.
@@ -34,13 +35,14 @@ static void add_line(sgfsi_csv_faults *f, int64_t line) {
 }
 
 bool sgfsi_csv_fault_missing(sgfsi_csv_faults *f, int64_t cols, int64_t col, int64_t line,
-                             const sgfsi_cell *cell, bool too_large) {
+                             const sgfsi_cell *cell, sgfsi_cell_kind kind) {
     sgfsi_csv_fault *c = column_of(f, cols, col);
     if (c == NULL) return false;
     if (f->missing++ == 0) f->col = col;
+    c->infinite += kind != SGFSI_CELL_MISSING;
     if (c->missing++ == 0) {
         c->missing_line = line;
-        c->too_large = too_large;
+        c->too_large = kind == SGFSI_CELL_NUMBER;
         sgfsi_cell_show(cell, c->missing_shown);
     }
     add_line(f, line);
@@ -90,6 +92,7 @@ bool sgfsi_csv_faults_join(sgfsi_csv_faults *f, const sgfsi_csv_faults *part, in
             memcpy(to->text_shown, from->text_shown, sizeof to->text_shown);
         }
         to->missing += from->missing;
+        to->infinite += from->infinite;
         to->text += from->text;
         for (int64_t k = 0; made && k < from->words.count; k++)
             made = add_word(to, from->words.text[k]);
@@ -112,13 +115,14 @@ bool sgfsi_csv_faults_text(const sgfsi_csv_faults *f) {
 
 /* ---- what a column of text is ---------------------------------------------------------------- */
 
-typedef enum nature { WORDS, NAMES, SIGNS, COMMAS, NUMBERS } nature;
+typedef enum nature { WORDS, NAMES, SIGNS, COMMAS, NUMBERS, EMPTY } nature;
 
 /* By the rules of --categorical auto (transform_columns.c), so that what is called words here is
  * taken there. */
 static nature judge(const sgfsi_csv_fault *c, int64_t rows) {
     enum { FEW = 10 };
     bool many = c->words.count > FEW;
+    if (c->text == 0 && c->missing - c->infinite == rows && rows > 0) return EMPTY;
     if (c->comma) return COMMAS;
     if (many && sgfsi_words_look_like(c->words.count, c->words.text) != NULL) return SIGNS;
     if (2 * (c->text + c->missing) < rows) return NUMBERS;
@@ -129,8 +133,14 @@ static nature judge(const sgfsi_csv_fault *c, int64_t rows) {
 
 enum { OPTIONS_ROOM = 224, TARGET_ROOM = 160 };
 
-/* The columns of the file that were asked for already, and those of one nature (drop: all but
- * words), by name; by number where a name has a comma in it or `numbers` says so. */
+/* Columns that no option mends but --drop. Numbers with commas are the file's business. */
+static bool is_to_drop(const sgfsi_csv_fault *c, int64_t rows) {
+    nature is = judge(c, rows);
+    return is == EMPTY || (c->text > 0 && is != WORDS && is != COMMAS);
+}
+
+/* The columns of the file that were asked for already, and those of words (drop: those that have to
+ * go), by name; by number where a name has a comma in it or `numbers` says so. */
 static void list_columns(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, int64_t rows,
                          bool drop, bool numbers, char out[OPTIONS_ROOM]) {
     const char *before = drop ? a->options->drop : a->options->categorical;
@@ -138,7 +148,8 @@ static void list_columns(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, in
     if (before != NULL) sgfsi_append(out, OPTIONS_ROOM, "%.100s", before);
     for (int64_t j = 0; j < f->cols; j++) {
         const char *name = a->format->names[j], *comma = out[0] != '\0' ? "," : "";
-        if (f->column[j].text == 0 || (judge(&f->column[j], rows) != WORDS) != drop) continue;
+        const sgfsi_csv_fault *c = &f->column[j];
+        if (!(drop ? is_to_drop(c, rows) : c->text > 0 && judge(c, rows) == WORDS)) continue;
         if (numbers || strchr(name, ',') != NULL)
             sgfsi_append(out, OPTIONS_ROOM, "%s%lld", comma, (long long)j + 1);
         else sgfsi_append(out, OPTIONS_ROOM, "%s%s", comma, name);
@@ -160,10 +171,10 @@ static void make_options(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, in
     out[0] = '\0';
     for (int64_t j = 0; j < f->cols; j++) {
         const sgfsi_csv_fault *c = &f->column[j];
-        bool use = c->text == 0 || judge(c, rows) == WORDS;
-        words = words || (c->text > 0 && use);
+        bool use = !is_to_drop(c, rows);
+        words = words || (c->text > 0 && judge(c, rows) == WORDS);
         others = others || !use;
-        missing = missing || (c->missing > 0 && use);
+        missing = missing || (c->missing > c->infinite && use);
     }
     if (words && (named == NULL || named[0] == '\0')) add_option(out, "categorical", "auto");
     else if (words) {
@@ -205,16 +216,62 @@ static const char *target_hint(const sgfsi_csv_asked *a, char out[TARGET_ROOM]) 
 /* What --na can do: a missing target cannot be filled in, and a number is not missing. */
 static const char *na_hint(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f) {
     bool features = false;
-    for (int64_t j = 0; j < f->cols; j++)
+    int64_t infinite = 0;
+    for (int64_t j = 0; j < f->cols; j++) {
         features = features || (f->column[j].missing > 0 && a->role[j] == SGFSI_ROLE_FEATURE);
-    if (a->options->na != SGFSI_NA_ERROR)
-        return "--na is for values that are not there: write NA in their place.";
+        infinite += f->column[j].infinite;
+    }
+    if (infinite > 0 && f->column[f->col].too_large)
+        return "--storage f64 has room for it; where it is wrong, write NA in its place and see "
+               "--na.";
+    if (infinite > 0 && infinite < f->missing)
+        return "some of them are infinite numbers, which --na does not touch: write NA in their "
+               "place; for the others --na drop leaves such rows out, and --na mean fills in the "
+               "mean of the column.";
+    if (infinite > 0)
+        return "an infinite number is wrong and not missing, so that --na does not touch it: write "
+               "NA in its place and see --na, or leave the row out.";
     if (a->options->run != NULL)
         return "fill them in, or say --na drop, which leaves the predictions of such rows empty.";
     return features ? "--na drop leaves such rows out, --na mean fills in the mean of the column; "
                       "--na error, the default, refuses them."
                     : "--na drop and --na mean leave such rows out, since there is no target to "
                       "make up; --na error, the default, refuses them.";
+}
+
+/* Columns without a single value, where the file has no other fault than missing values. */
+static sgfs_status fail_empty(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, int64_t rows,
+                              sgfs_err *err) {
+    char drop[OPTIONS_ROOM], option[OPTIONS_ROOM] = "", others[200] = "";
+    int64_t count = 0, first = -1, missing = f->missing;
+    for (int64_t j = 0; j < f->cols; j++) {
+        if (judge(&f->column[j], rows) != EMPTY) continue;
+        missing -= f->column[j].missing;
+        if (count++ == 0) first = j;
+        if (a->role[j] != SGFSI_ROLE_FEATURE)
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "%.200s: column %lld (\"%.60s\"), the %s, is empty in each of the "
+                              "%lld rows: is another column meant?",
+                              a->path, (long long)j + 1, a->format->names[j],
+                              a->role[j] == SGFSI_ROLE_TARGET ? "target" : "weight or exposure",
+                              (long long)rows);
+    }
+    list_columns(a, f, rows, true, false, drop);
+    add_option(option, "drop", drop);
+    if (missing > 0)
+        snprintf(others, sizeof others, "; %lld other cells are empty: --na drop or --na mean",
+                 (long long)missing);
+    if (count == 1)
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%.200s: column %lld (\"%.60s\") is empty in each of the %lld rows: %s "
+                          "leaves it out%s.",
+                          a->path, (long long)first + 1, a->format->names[first], (long long)rows,
+                          option, others);
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%.200s: %lld columns (the first is \"%.60s\") are empty in each of the %lld "
+                      "rows: %s leaves them out%s.",
+                      a->path, (long long)count, a->format->names[first], (long long)rows, option,
+                      others);
 }
 
 static sgfs_status fail_missing(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f,
@@ -252,10 +309,7 @@ static sgfs_status fail_text(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f
     const sgfsi_csv_fault *c = &f->column[col];
     char advice[256], target[TARGET_ROOM];
     const char *like = sgfsi_looks_like(c->text_shown);
-    if (c->comma)
-        snprintf(advice, sizeof advice,
-                 "write numbers with a decimal point, as in 1.5: decimal commas and commas between "
-                 "thousands are not understood.");
+    if (c->comma) snprintf(advice, sizeof advice, "%s", sgfsi_csv_comma_advice(a->format));
     else if (like != NULL) snprintf(advice, sizeof advice, "%s", like);
     else if (judge(c, rows) == NAMES)
         snprintf(advice, sizeof advice,
@@ -280,32 +334,44 @@ static void add_column(const sgfsi_csv_asked *a, const sgfsi_csv_fault *c, int64
     static const char *const is[] = {[WORDS] = "holds words",
                                      [NAMES] = "has another word in most rows",
                                      [SIGNS] = "holds dates or amounts",
-                                     [COMMAS] = "has commas in numbers",
-                                     [NUMBERS] = "holds words among numbers"};
+                                     [COMMAS] = "looks like numbers with decimal commas",
+                                     [NUMBERS] = "holds words among numbers",
+                                     [EMPTY] = ""};
     out[0] = '\0';
     sgfsi_append(out, room, "\"%.24s\" ", a->format->names[col]);
     if (c->text > 0)
         sgfsi_append(out, room, "%s (line %lld: \"%.20s\")", is[judge(c, rows)],
                      (long long)c->text_line, c->text_shown);
-    if (c->missing > 0)
-        sgfsi_append(out, room, "%slacks %lld value%s (line %lld)", c->text > 0 ? " and " : "",
-                     (long long)c->missing, c->missing == 1 ? "" : "s", (long long)c->missing_line);
+    const char *and = c->text > 0 ? " and " : "";
+    if (c->missing > 0 && judge(c, rows) == EMPTY) sgfsi_append(out, room, "is empty in every row");
+    else if (c->missing > 0 && c->infinite == c->missing)
+        sgfsi_append(out, room, "%sholds \"%.20s\" (line %lld), for which NA is to be written", and,
+                     c->missing_shown, (long long)c->missing_line);
+    else if (c->missing > 0)
+        sgfsi_append(out, room, "%slacks %lld value%s (line %lld)", and, (long long)c->missing,
+                     c->missing == 1 ? "" : "s", (long long)c->missing_line);
 }
 
 sgfs_status sgfsi_csv_fail_faults(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, int64_t rows,
                                   sgfs_err *err) {
     int64_t bad = 0, text = 0, col = -1, told = 0, first = INT64_MAX;
     bool target = false, names = true; /* the target, which no option mends; words in line 1 only */
+    bool empty = false, infinite = false, comma = false;
     for (int64_t j = 0; j < f->cols; j++) {
         const sgfsi_csv_fault *c = &f->column[j];
         bad += c->text > 0 || c->missing > 0;
         text += c->text > 0;
         if (c->text > 0 && col < 0) col = j;
+        empty = empty || judge(c, rows) == EMPTY;
+        infinite = infinite || c->infinite > 0;
+        comma = comma || (c->text > 0 && c->comma);
         names = names && (c->text == 0 || (c->text == 1 && c->text_line == a->format->first_line));
         target = target || (c->text > 0 && a->role[j] == SGFSI_ROLE_TARGET);
         if (c->text > 0 && c->text_line < first) first = c->text_line;
         if (c->missing > 0 && c->missing_line < first) first = c->missing_line;
     }
+    bool named = empty && !infinite && a->options->na == SGFSI_NA_ERROR && a->options->run == NULL;
+    if (text == 0 && named) return fail_empty(a, f, rows, err);
     if (text == 0) return fail_missing(a, f, err);
     if (target || names || (bad == 1 && f->missing == 0)) return fail_text(a, f, col, rows, err);
     /* The options are what matters: the columns get the room that these leave. */
@@ -313,7 +379,8 @@ sgfs_status sgfsi_csv_fail_faults(const sgfsi_csv_asked *a, const sgfsi_csv_faul
     make_options(a, f, rows, options);
     const char *hint = header_hint(a, first);
     target_hint(a, guess);
-    size_t fixed = strnlen(a->path, 120) + strlen(options) + strlen(hint) + strlen(guess) + 130;
+    size_t fixed = strnlen(a->path, 120) + strlen(options) + strlen(hint) + strlen(guess) + 130 +
+                   (comma ? 40 : 0);
     size_t room = fixed < sizeof err->text - 80 ? sizeof err->text - fixed : 80;
     room = room < sizeof columns ? room : sizeof columns;
     for (int64_t j = 0; j < f->cols; j++) {
@@ -326,10 +393,13 @@ sgfs_status sgfsi_csv_fail_faults(const sgfsi_csv_asked *a, const sgfsi_csv_faul
     if (told < bad)
         sgfsi_append(columns, sizeof columns, "; and %lld more", (long long)(bad - told));
     bool missing = strstr(options, "--na drop") != NULL;
-    return sgfsi_fail(
-        err, SGFS_EDATA,
-        "%.120s:%lld: %lld columns cannot be used as they are: %s.%s With these options "
-        "they can be: %s%s%s",
-        a->path, (long long)first, (long long)bad, columns, guess, options,
-        missing ? " (or --na mean)" : "", hint);
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%.120s:%lld: %lld columns cannot be used as they are: %s.%s%s%s%s%s%s%s",
+                      a->path, (long long)first, (long long)bad, columns, guess,
+                      comma ? " Write decimal points (1.5 for 1,5)." : "",
+                      options[0] == '\0' ? "" : " With these options ",
+                      options[0] == '\0' ? ""
+                      : comma            ? "the others can be: "
+                                         : "they can be: ",
+                      options, missing ? " (or --na mean)" : "", hint);
 }

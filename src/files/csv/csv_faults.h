@@ -13,6 +13,7 @@ enum { SGFSI_SHOWN_LINES = 5 };
 /* Of one column. Lines are counted as those of sgfsi_csv_faults. */
 typedef struct sgfsi_csv_fault {
     int64_t missing, missing_line;        /* cells without a value; where the first of them is */
+    int64_t infinite;                     /* of those, numbers that are not finite, or too large */
     int64_t text, text_line;              /* cells of text among numbers; the same */
     bool comma;                           /* the first text is a number with a comma */
     char missing_shown[SGFSI_SHOWN_ROOM]; /* the first of each */
@@ -41,7 +42,7 @@ typedef struct sgfsi_csv_asked {
 
 /* One more cell. false: there is no memory. */
 bool sgfsi_csv_fault_missing(sgfsi_csv_faults *f, int64_t cols, int64_t col, int64_t line,
-                             const sgfsi_cell *cell, bool too_large);
+                             const sgfsi_cell *cell, sgfsi_cell_kind kind);
 bool sgfsi_csv_fault_text(sgfsi_csv_faults *f, int64_t cols, int64_t col, int64_t line,
                           const sgfsi_cell *cell, bool comma);
 /* Those of a part that starts behind `line` lines. */

@@ -60,9 +60,7 @@ static sgfs_status fail_text(const reading *r, int64_t col, const sgfsi_cell *ce
     const char *advice = "the run had numbers there.";
     if (c->role[col] == SGFSI_ROLE_WEIGHTS) advice = "is --weights the right column?";
     if (c->role[col] == SGFSI_ROLE_EXPOSURE) advice = "is --exposure the right column?";
-    if (comma)
-        advice = "write numbers with a decimal point, as in 1.5: decimal commas and commas between "
-                 "thousands are not understood.";
+    if (comma) advice = sgfsi_csv_comma_advice(c->format);
     return sgfsi_fail(
         err, SGFS_EDATA, "%s:%lld: column %lld (\"%.40s\") holds \"%s\", not a number; %s", c->path,
         (long long)line_here(r), (long long)col + 1, c->format->names[col], text, advice);
@@ -109,10 +107,9 @@ static sgfs_status note_fault(reading *r, int64_t col, const sgfsi_cell *cell, s
                               sgfs_err *err) {
     part *p = r->part;
     const int64_t cols = r->plan->format->cols, line = r->records.record_line;
-    bool text = kind == SGFSI_CELL_TEXT || kind == SGFSI_CELL_COMMA,
-         too_large = kind == SGFSI_CELL_NUMBER, comma = kind == SGFSI_CELL_COMMA;
+    bool comma = kind == SGFSI_CELL_COMMA, text = kind == SGFSI_CELL_TEXT || comma;
     bool made = text ? sgfsi_csv_fault_text(&p->faults, cols, col, line, cell, comma)
-                     : sgfsi_csv_fault_missing(&p->faults, cols, col, line, cell, too_large);
+                     : sgfsi_csv_fault_missing(&p->faults, cols, col, line, cell, kind);
     if (p->fault_row < 0) p->fault_row = p->rows;
     return made ? SGFS_OK : sgfsi_fail_memory(err, "column kinds");
 }
@@ -193,6 +190,12 @@ static sgfs_status store_cell(reading *r, int64_t col, const sgfsi_cell *cell, s
          asked = r->plan->options->na != SGFSI_NA_ERROR;
     sgfsi_cell_kind kind = sgfsi_cell_classify(cell, &x);
     *to = 0.0;
+    if (r->plan->format->decimal_comma && !words) {
+        size_t length = (size_t)(cell->end - cell->begin);
+        bool point = kind == SGFSI_CELL_NUMBER && memchr(cell->begin, '.', length) != NULL;
+        if (kind == SGFSI_CELL_COMMA) kind = SGFSI_CELL_NUMBER;
+        else if (point) kind = SGFSI_CELL_COMMA; /* between thousands, perhaps */
+    }
     if (kind == SGFSI_CELL_PERHAPS && asked) kind = SGFSI_CELL_MISSING;
     if (kind == SGFSI_CELL_PERHAPS || kind == SGFSI_CELL_NONE)
         kind = words || target ? SGFSI_CELL_TEXT : SGFSI_CELL_MISSING;
@@ -271,7 +274,8 @@ static sgfs_status read_row(reading *r, const char *begin, const char *end, sgfs
     r->to = p->cells + p->rows * c->kept;
     for (; status == SGFS_OK && s != NULL && col < cols; col++) {
         double x;
-        bool number = c->role[col] != SGFSI_ROLE_NONE && c->words_of[col] == -1;
+        bool number =
+            c->role[col] != SGFSI_ROLE_NONE && c->words_of[col] == -1 && !c->format->decimal_comma;
         stop = number ? plain_number(delimiter, s, end, limit, &x) : NULL;
         if (stop != NULL && !overflows(c, x)) {
             *r->to++ = x;

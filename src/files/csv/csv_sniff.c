@@ -39,14 +39,27 @@ static bool is_word(const char *s, const char *end, const char *const *words) {
 }
 
 /* Digits, one comma, and what may follow a point: a number as it is written elsewhere. */
-static bool is_decimal_comma(const char *s, const char *end) {
+static bool is_decimal_comma(const char *begin, const char *end, double *x) {
+    enum { LONGEST = 64 };
+    char copy[LONGEST];
+    const char *s = begin;
     if (s < end && (*s == '-' || *s == '+')) s++;
     const char *comma = s;
     while (comma < end && *comma >= '0' && *comma <= '9') comma++;
     if (comma == s || comma == end || *comma != ',' || comma + 1 == end) return false;
-    double ignored;
     bool digit = comma[1] >= '0' && comma[1] <= '9';
-    return digit && sgfsi_parse_num(comma + 1, end, &ignored) == end;
+    if (!digit || end - begin >= LONGEST) return false;
+    memcpy(copy, begin, (size_t)(end - begin));
+    copy[comma - begin] = '.';
+    return sgfsi_parse_num(copy, copy + (end - begin), x) == copy + (end - begin) && isfinite(*x);
+}
+
+const char *sgfsi_csv_comma_advice(const sgfsi_csv_format *format) {
+    return format->decimal_comma
+               ? "the numbers of this file have decimal commas, beside which a point, perhaps "
+                 "between thousands, is not understood."
+               : "write numbers with a decimal point, as in 1.5: decimal commas and commas between "
+                 "thousands are not understood.";
 }
 
 sgfsi_cell_kind sgfsi_cell_classify(const sgfsi_cell *cell, double *x) {
@@ -65,7 +78,7 @@ sgfsi_cell_kind sgfsi_cell_classify(const sgfsi_cell *cell, double *x) {
     if (is_word(s, end, missing)) return SGFSI_CELL_MISSING;
     if (is_word(s, end, perhaps)) return SGFSI_CELL_PERHAPS;
     if (is_word(s, end, none)) return SGFSI_CELL_NONE;
-    return is_decimal_comma(s, end) ? SGFSI_CELL_COMMA : SGFSI_CELL_TEXT;
+    return is_decimal_comma(s, end, x) ? SGFSI_CELL_COMMA : SGFSI_CELL_TEXT;
 }
 
 /* ---- delimiter ------------------------------------------------------------------------------- */
@@ -241,6 +254,40 @@ static sgfs_status read_head(sgfsi_lines *lines, const sgfsi_read_options *optio
     return status;
 }
 
+/* 1,234: a comma between thousands as well as a decimal one? */
+static bool is_thousands(const sgfsi_cell *cell) {
+    const char *s = cell->begin, *comma = memchr(s, ',', (size_t)(cell->end - s));
+    if (*s == '-' || *s == '+') s++;
+    return comma != NULL && *s != '0' && comma - s <= 3 && cell->end - comma == 4;
+}
+
+/* Where commas do not separate cells they are decimal ones, as in R's read.csv2, if numbers have
+ * them, no number has a point, and not all of them could as well be thousands. Takes records from
+ * `lines`. */
+static bool has_decimal_commas(sgfsi_lines *lines, const sgfsi_csv_format *f) {
+    const char *begin, *end;
+    sgfs_err ignored;
+    bool commas = false;
+    int64_t bytes = 0;
+    if (f->delimiter == ',') return false;
+    for (int r = 0; bytes < SAMPLE_BYTES || r < 3; r++) {
+        if (sgfsi_lines_next(lines, &begin, &end, &ignored) != SGFS_OK || begin == NULL) break;
+        bytes += end - begin;
+        for (const char *s = begin; s != NULL;) {
+            sgfsi_cell cell;
+            double x;
+            const char *stop = sgfsi_cell_scan(f->delimiter, s, end, &cell);
+            if (stop == NULL) return false; /* the reader will say why */
+            sgfsi_cell_kind kind = sgfsi_cell_classify(&cell, &x);
+            size_t length = (size_t)(cell.end - cell.begin);
+            if (kind == SGFSI_CELL_NUMBER && memchr(cell.begin, '.', length) != NULL) return false;
+            commas = commas || (kind == SGFSI_CELL_COMMA && !is_thousands(&cell));
+            s = sgfsi_cell_next(f->delimiter, stop, end);
+        }
+    }
+    return commas;
+}
+
 /* Tables that pandas or R have written begin with a column without a name (or "Unnamed: 0", if they
  * have read it back) that numbers the rows: whole numbers, no two of them the same. Takes records
  * from `lines`. */
@@ -277,6 +324,15 @@ sgfs_status sgfsi_csv_sniff(const char *path, const sgfsi_read_options *options,
     status = read_head(&lines, options, format, err);
     format->numbered = status == SGFS_OK && has_row_numbers(&lines, format);
     sgfsi_lines_close(&lines);
+    if (status == SGFS_OK) status = sgfsi_lines_open(&lines, path, err); /* from the first record */
+    if (status == SGFS_OK) {
+        lines.delimiter = format->delimiter;
+        format->decimal_comma = has_decimal_commas(&lines, format);
+        sgfsi_lines_close(&lines);
+    }
+    if (format->decimal_comma)
+        sgfsi_say(options->log, SGFS_NOTE,
+                  "%s: commas in numbers are decimal commas: 1,5 is one and a half.", path);
     if (status == SGFS_OK && !format->header) { /* the names taken were cells */
         sgfsi_names_free(format->names, format->cols);
         format->names = sgfsi_names_made_up(format->cols);

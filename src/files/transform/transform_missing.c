@@ -59,7 +59,9 @@ typedef struct complete {
     bool features;       /* of features, too */
     unsigned char *need; /* head->cols: a row without it is left out */
     int64_t *lacks;      /* head->cols: such rows, of those gone by since the last rewind */
-    int64_t seen, rows;  /* rows gone by; those left out */
+    char **name;         /* head->cols: the head may hold other columns by the time they are told */
+    int64_t cols;
+    int64_t seen, rows; /* rows gone by; those left out */
     bool rewound;
 } complete;
 
@@ -71,6 +73,13 @@ static sgfs_status open_complete(sgfsi_transform *s, const sgfs_config *cfg, sgf
     if (c != NULL) c->lacks = sgfsi_arena_alloc(s->arena, h->cols + 1, sizeof *c->lacks);
     if (c == NULL || c->need == NULL || c->lacks == NULL)
         return sgfsi_fail_memory(err, "the columns");
+    c->cols = h->cols;
+    c->name = sgfsi_arena_alloc(s->arena, h->cols + 1, sizeof *c->name);
+    for (int64_t j = 0; c->name != NULL && j < h->cols; j++) {
+        c->name[j] = sgfsi_arena_text(s->arena, h->names[j]);
+        if (c->name[j] == NULL) return sgfsi_fail_memory(err, "the columns");
+    }
+    if (c->name == NULL) return sgfsi_fail_memory(err, "the columns");
     c->features = sgfsi_na_of(cfg) == SGFSI_NA_DROP;
     sgfs_status status = find_dropped(s, cfg, &dropped, err);
     for (int64_t j = 0; status == SGFS_OK && j < h->cols; j++) {
@@ -132,6 +141,13 @@ static sgfs_status finish_complete(const sgfsi_transform *s, bool stopped, sgfs_
     char worst[320];
     if (c->rows == 0) return SGFS_OK;
     name_worst(s, worst, sizeof worst);
+    const unsigned char *role = s->head->role; /* NULL: all are features */
+    for (int64_t j = 0; c->features && !stopped && j < s->head->cols; j++)
+        if (c->lacks[j] == c->seen && (role == NULL || role[j] == SGFSI_ROLE_FEATURE))
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "column \"%.60s\" is empty in each of the %lld rows: leave it out "
+                              "with --drop %.60s.",
+                              s->head->names[j], (long long)c->seen, s->head->names[j]);
     if (c->rows == c->seen && !stopped && !c->features)
         return sgfsi_fail(err, SGFS_EDATA,
                           "none of the %lld rows has a target and all that goes with it (%s), and "
@@ -142,9 +158,14 @@ static sgfs_status finish_complete(const sgfsi_transform *s, bool stopped, sgfs_
                           "each of the %lld rows lacks a value (%s): leave out the columns that "
                           "lack most with --drop, or fill them in with --na mean.",
                           (long long)c->seen, worst);
-    sgfsi_say(s->log, SGFS_NOTE, "%lld of %lld rows lack a value and are left out%s%s%s.",
-              (long long)c->rows, (long long)c->seen, worst[0] != '\0' ? ": " : "", worst,
-              c->features ? "" : " (--na mean makes up values of features, and of nothing else)");
+    bool most = 2 * c->rows > c->seen;
+    sgfsi_say(s->log, most ? SGFS_WARNING : SGFS_NOTE,
+              "%lld of %lld rows%s lack a value and are left out%s%s%s.", (long long)c->rows,
+              (long long)c->seen, most ? ", more than half," : "", worst[0] != '\0' ? ": " : "",
+              worst,
+              !c->features ? " (--na mean makes up values of features, and of nothing else)"
+              : most       ? "; --drop leaves out columns that lack much, --na mean fills them in"
+                           : "");
     return SGFS_OK;
 }
 
@@ -153,8 +174,8 @@ static void tell_complete(const sgfsi_transform *s, sgfsi_json *out) {
     sgfsi_json_flag(out, "features", c->features);
     sgfsi_json_int(out, "rows", c->rows);
     sgfsi_json *lacks = sgfsi_json_object_in(out, "lacks");
-    for (int64_t j = 0; s->head != NULL && j < s->head->cols; j++)
-        if (c->lacks[j] > 0) sgfsi_json_int(lacks, s->head->names[j], c->lacks[j]);
+    for (int64_t j = 0; j < c->cols; j++)
+        if (c->lacks[j] > 0) sgfsi_json_int(lacks, c->name[j], c->lacks[j]);
 }
 
 static sgfs_status recall_complete(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
@@ -196,17 +217,31 @@ typedef struct filling {
     double *known;          /* in.cols: weights of the numbers there are, zeros of sparse rows
                                 aside */
     double *flagged;        /* in.cols: 1 where a column of zeros and ones follows */
-    uint64_t *which;        /* in.cols: a sum over the rows that lack a value */
+    double *absent;  /* in.cols: cells of a missing word, which the reader made the word NA */
+    double *word_na; /* in.cols: what such a cell holds; NaN: no column of words */
+    uint64_t *which; /* in.cols: a sum over the rows that lack a value */
 } filling;
 
 static sgfs_status make_filling(sgfsi_transform *s, sgfs_err *err) {
     filling *f = s->self;
     int64_t d = s->in.cols + 1;
-    double *room = SGFSI_DOUBLES(s->arena, 5 * d);
+    double *room = SGFSI_DOUBLES(s->arena, 7 * d);
     f->which = sgfsi_arena_alloc(s->arena, d, sizeof *f->which);
     if (room == NULL || f->which == NULL) return sgfsi_fail_memory(err, "the means of columns");
-    double **part[] = {&f->mean, &f->missing, &f->gaps, &f->known, &f->flagged};
-    for (int k = 0; k < 5; k++) *part[k] = room + k * d;
+    double **part[] = {&f->mean,    &f->missing, &f->gaps,   &f->known,
+                       &f->flagged, &f->absent,  &f->word_na};
+    for (int k = 0; k < 7; k++) *part[k] = room + k * d;
+    for (int64_t j = 0; j < s->in.cols; j++) {
+        const sgfsi_dictionary *all = s->head != NULL ? s->head->dictionary : NULL,
+                               *words = all != NULL ? &all[s->in.origin[j]] : NULL;
+        int64_t k = 0;
+        while (words != NULL && k < words->count && strcmp(words->word[k], "NA") != 0) k++;
+        bool none = words == NULL || k == words->count;
+        const char *column = none ? "" : s->head->names[s->in.origin[j]], *name = s->in.name[j];
+        bool coded = strcmp(name, column) == 0; /* else one column for each word */
+        f->word_na[j] = none ? NAN : coded ? (double)k : 1;
+        if (!none && !coded && strcmp(name + strlen(column), "=NA") != 0) f->word_na[j] = NAN;
+    }
     return SGFS_OK;
 }
 
@@ -220,7 +255,7 @@ static void rewind_fill(sgfsi_transform *s) {
     filling *f = s->self;
     if (f->mean == NULL || f->done) return;
     f->rows = f->weight = 0;
-    memset(f->mean, 0, (size_t)(5 * (s->in.cols + 1)) * sizeof *f->mean);
+    memset(f->mean, 0, (size_t)(6 * (s->in.cols + 1)) * sizeof *f->mean);
     memset(f->which, 0, (size_t)s->in.cols * sizeof *f->which);
 }
 
@@ -232,6 +267,7 @@ static uint64_t hash(uint64_t x) { /* splitmix64 */
 }
 
 static inline void look_at(filling *f, int64_t j, double w, double x) {
+    f->absent[j] += x == f->word_na[j];
     if (isnan(x)) {
         f->missing[j]++;
         f->gaps[j] += w;
@@ -269,9 +305,16 @@ static void say_filled(const sgfsi_transform *s) {
     const filling *f = s->self;
     int64_t columns = 0, more = 0;
     for (int64_t j = 0; j < s->in.cols; j++) {
-        if (f->missing[j] == 0 || f->dropped[s->in.origin[j]]) continue;
+        if (f->missing[j] + f->absent[j] == 0 || f->dropped[s->in.origin[j]]) continue;
         if (++columns > NAMED) {
             more++;
+            continue;
+        }
+        if (f->absent[j] > 0) {
+            sgfsi_say(s->log, SGFS_NOTE,
+                      "Column \"%.60s\": %.0f of %.0f words are missing, and the word NA is put "
+                      "there.",
+                      s->head->names[s->in.origin[j]], f->absent[j], f->rows);
             continue;
         }
         sgfsi_say(s->log, SGFS_NOTE,
@@ -296,9 +339,9 @@ static sgfs_status looked_fill(sgfsi_transform *s, sgfs_err *err) {
         bool dropped = f->dropped[s->in.origin[j]];
         if (f->missing[j] == f->rows && f->rows > 0 && !dropped)
             status = sgfsi_fail(err, SGFS_EDATA,
-                                "column \"%.60s\" lacks a value in each of the %.0f rows: leave it "
-                                "out with --drop.",
-                                s->in.name[j], f->rows);
+                                "column \"%.60s\" is empty in each of the %.0f rows: leave it out "
+                                "with --drop %.60s.",
+                                s->in.name[j], f->rows, s->in.name[j]);
         f->flagged[j] = !sparse && !dropped && f->missing[j] > worth_a_column * f->rows;
         for (int64_t k = 0; k < j && f->flagged[j] > 0; k++) {
             bool same =
@@ -362,6 +405,14 @@ static double count_filled(const sgfsi_transform *s) {
     return count;
 }
 
+static double count_words(const sgfsi_transform *s) {
+    const filling *f = s->self;
+    double count = 0;
+    for (int64_t j = 0; s->head != NULL && j < s->in.cols; j++)
+        if (!f->dropped[s->in.origin[j]]) count += f->absent[j];
+    return count;
+}
+
 static bool nothing_missing(const sgfsi_transform *s) {
     return count_filled(s) == 0;
 }
@@ -377,6 +428,7 @@ static void need_fill(const sgfsi_transform *s, const unsigned char *out, unsign
 static void tell_fill(const sgfsi_transform *s, sgfsi_json *out) {
     const filling *f = s->self;
     sgfsi_json_num(out, "cells", count_filled(s));
+    sgfsi_json_num(out, "words", count_words(s));
     sgfsi_json_num(out, "rows", f->rows);
     sgfsi_json_nums(out, "mean", s->in.cols, f->mean);
     sgfsi_json_nums(out, "missing", s->in.cols, f->missing);
@@ -401,8 +453,13 @@ static sgfs_status recall_fill(sgfsi_transform *s, const sgfsi_json *saved, sgfs
 }
 
 static void brief_fill(const sgfsi_transform *s, char *out, size_t room) {
-    double count = count_filled(s);
-    snprintf(out, room, "na mean: %.0f value%s filled in", count, count == 1 ? "" : "s");
+    double count = count_filled(s), words = count_words(s);
+    snprintf(out, room, "na mean: ");
+    if (count > 0 || words == 0)
+        sgfsi_append(out, room, "%.0f value%s filled in%s", count, count == 1 ? "" : "s",
+                     words > 0 ? ", " : "");
+    if (words > 0)
+        sgfsi_append(out, room, "%.0f missing word%s NA", words, words == 1 ? " is" : "s are");
 }
 
 const sgfsi_transform_kind sgfsi_transform_fill = {

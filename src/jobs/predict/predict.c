@@ -153,6 +153,24 @@ static void close_predict(sgfs_job *job) {
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
+/* "city" 12, "size" 3: rows whose words count as the first one of their column. */
+static void say_new_words(sgfsi_predict *p) {
+    char text[300] = "";
+    const char *name;
+    void *at = NULL;
+    sgfsi_json *columns = sgfsi_json_object();
+    int64_t rows = p->result.new_words = sgfsi_newdata_new_words(p->rows.rows, columns);
+    for (const sgfsi_json *count; (count = sgfsi_json_next(columns, &at, &name)) != NULL;)
+        sgfsi_append(text, sizeof text, "%s\"%.40s\" %lld", text[0] != '\0' ? ", " : "", name,
+                     (long long)sgfsi_json_get_int(columns, name, 0));
+    if (rows > 0)
+        sgfsi_say(sgfsi_config_log(p->job.cfg), SGFS_NOTE,
+                  "%lld of %lld rows hold words that the run has not seen, which say nothing there "
+                  "(--new-words zero): %s.",
+                  (long long)rows, (long long)p->done, text);
+    sgfsi_json_free(columns);
+}
+
 static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
     int64_t used = p->slots;
     sgfs_status status = SGFS_OK;
@@ -204,6 +222,7 @@ static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
         sgfsi_say(sgfsi_config_log(p->job.cfg), SGFS_WARNING,
                   "%lld of %lld rows lack a value and have no prediction: their lines are empty.",
                   (long long)p->result.unpredicted, (long long)p->done);
+    say_new_words(p);
     if (p->rows.known && p->result.unscored > p->result.unpredicted)
         sgfsi_say(sgfsi_config_log(p->job.cfg), SGFS_NOTE,
                   "%lld rows have no target: they are predicted, and not scored.",

@@ -97,6 +97,8 @@ sgfsi_json *sgfsi_predict_json(const sgfs_job *job) {
     sgfsi_json_text(o, "model", r->model);
     sgfsi_json_text(o, "data", sgfsi_newdata_shown(predict->rows.rows));
     SGFSI_JSON(o, r, rows, draws, state, unpredicted, unscored);
+    sgfsi_json_int(o, "rows_with_new_words", r->new_words);
+    (void)sgfsi_newdata_new_words(predict->rows.rows, sgfsi_json_object_in(o, "new_words"));
     sgfsi_json_text(o, "target", r->scored ? r->target : NULL);
     sgfsi_json_num(o, "seconds", r->seconds);
     if (r->scored) SGFSI_JSON(o, r, log_loss, log_loss_se);
