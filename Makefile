@@ -110,13 +110,14 @@ fuzz: deps
 	@MAKEFLAGS=--no-print-directory cmake --build build-fuzz -j$(JOBS) --target fuzz
 	@sh fuzz/run.sh build-fuzz $(FUZZ_SECONDS) $(JOBS) $(FUZZ)
 
-# The peers that speed is compared with, in an environment of their own. A package that cannot be installed is left
-# out, and its rows say so.
+# The peers that speed is compared with, in an environment of their own. A package that cannot be installed, or not
+# within five minutes, is left out, and its rows say so.
+PIP := build-bench/bin/pip install -q --disable-pip-version-check
 build-bench/ready: bench/requirements.txt | test-deps
 	@echo "Preparing the peers (once, some minutes)"
-	@python3 -m venv build-bench && build-bench/bin/pip install -q --disable-pip-version-check numpy
-	@build-bench/bin/pip install -q --disable-pip-version-check -r $< || grep -v '^#' $< | while read -r p; do \
-	    build-bench/bin/pip install -q --disable-pip-version-check $$p || echo "$$p could not be installed"; done
+	@python3 -m venv build-bench && $(PIP) numpy
+	@sed '/^#/d' $< | while read -r packages; do \
+	    timeout 300 $(PIP) $$packages < /dev/null || echo "$$packages: could not be installed"; done
 	@touch $@
 
 # Twenty minutes of two idle cores. BENCH='--only few-rows', BENCH='--no-peers', BENCH='--list'.

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * few.c: the floor of an exact draw that asks a few rows (--sampler exact-rows): D normal numbers, one
- * product with a D x D matrix for the proposal, and as many rows as such a draw asks (ASKED), each
- * fetched from a random place among N rows of floats, with one product and one exp; AHEAD draws at
- * once, so that rows come while numbers are made. No table, no bounds, no decision. Processor time of one thread, best of several rounds. bench.py puts the sampler beside it.
+ * few.c: the floor of an exact draw that asks a few rows (--sampler exact-rows): D normal numbers,
+ * one product with a D x D matrix for the proposal, and as many rows as such a draw asks (ASKED),
+ * each fetched from a random place among N rows of floats, with one product and one exp; AHEAD
+ * draws at once, so that rows come while numbers are made. No table, no bounds, no decision.
+ * Processor time of one thread, best of several rounds. bench.py puts the sampler beside it.
  *
  *     few [ROWS]       10^6 rows, then 10^7
  */

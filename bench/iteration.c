@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * iteration.c: microseconds per iteration of logistic regression, D = 51, N = 10,000, n = 500,
- * beside the bare syrk + potrf of the same BLAS in the same run. Processor time of one thread, best of
- * several short rounds taken in turn, so that a busy machine slows all of them alike.
+ * beside the bare syrk + potrf of the same BLAS in the same run. Processor time of one thread, best
+ * of several short rounds taken in turn, so that a busy machine slows all of them alike.
+ *
+ *     iteration [ROWS COLUMNS]       another size
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +14,8 @@
 #include "report.h"
 #include "tools/unit_prior.h"
 
-enum { N = 10000, P = 50, D = 51, BATCH = 500, ROUNDS = 12, STEPS = 400 };
-static const char workload[] = "logistic, N 10000, D 51, n 500";
+enum { BATCH = 500, ROUNDS = 12 };
+static int64_t N = 10000, P = 50, D = 51, STEPS = 400; /* rows, columns, parameters; of a round */
 
 typedef struct contender {
     const char *name;
@@ -25,7 +27,7 @@ typedef struct contender {
 } contender;
 
 static void make_data(double *x, double *y) {
-    double theta[D], uniform;
+    double *theta = need(D, sizeof *theta), uniform;
     sgfsi_stream s = sgfsi_stream_at(1, 0, 0, SGFSI_TRUTH);
     sgfsi_normals(&s, D, theta);
     for (int64_t i = 0; i < N; i++) {
@@ -36,6 +38,7 @@ static void make_data(double *x, double *y) {
         for (int64_t j = 0; j < P; j++) eta += 0.2 * theta[j + 1] * x[i * P + j];
         y[i] = eta > 4 * (uniform - 0.5) ? 1 : 0;
     }
+    free(theta);
 }
 
 static void open_contender(contender *c, const sgfs_data *data) {
@@ -61,22 +64,30 @@ static void time_contender(contender *c) {
     sgfs_err err;
     double before = cpu_now();
     if (sgfs_run_step(c->run, STEPS, &err) != SGFS_OK) give_up(err.text);
-    double us = 1e6 * (cpu_now() - before) / STEPS;
+    double us = 1e6 * (cpu_now() - before) / (double)STEPS;
     keep_least(&c->best, us);
 }
 
 /* The floor: V and its Cholesky factor, nothing else. */
 static double time_bare(const double *g, const double *spd, double *A) {
     double before = cpu_now();
-    for (int k = 0; k < STEPS; k++) {
-        memcpy(A, spd, sizeof(double) * D * D);
+    for (int64_t k = 0; k < STEPS; k++) {
+        memcpy(A, spd, sizeof(double) * (size_t)(D * D));
         sgfsi_syrk_t(&sgfs_device_blas, BATCH, D, 1e-3, g, 0.9, A);
         if (sgfsi_potrf(&sgfs_device_blas, D, A) != 0) give_up("potrf failed");
     }
-    return 1e6 * (cpu_now() - before) / STEPS;
+    return 1e6 * (cpu_now() - before) / (double)STEPS;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    char workload[64];
+    if (argc > 2) {
+        N = atoll(argv[1]), P = atoll(argv[2]), D = P + 1;
+        STEPS = 1000000 / (D * D) + 20;
+    }
+    snprintf(workload, sizeof workload, "logistic, N %lld, D %lld, n %d", (long long)N,
+             (long long)D, (int)BATCH);
+
     contender list[] = {
         {.name = "sgfs-f", .settings = {"sampler.alpha", "0", "fisher.every", "1", NULL}},
         {.name = "sgfs-f, alpha 1", .settings = {"sampler.alpha", "1", "fisher.every", "1", NULL}},
@@ -105,8 +116,8 @@ int main(void) {
         keep_least(&bare, time_bare(g, spd, A));
         for (int c = 0; c < COUNT; c++) time_contender(&list[c]);
     }
-    printf("%s, one thread, best of %d x %d iterations (OpenBLAS %s)\n", workload, ROUNDS, STEPS,
-           sgfs_device_blas.ops->kernel(&sgfs_device_blas));
+    printf("%s, one thread, best of %d x %lld iterations (OpenBLAS %s)\n", workload, (int)ROUNDS,
+           (long long)STEPS, sgfs_device_blas.ops->kernel(&sgfs_device_blas));
     report(workload, "bare syrk + potrf", bare, "us", bare);
     for (int c = 0; c < COUNT; c++) {
         report(workload, list[c].name, list[c].best, "us", bare);

@@ -2,8 +2,7 @@
 """What the parts of bench.py stand on: processes with their processor time and memory, measurements, and made-up rows.
 
 Times are processor seconds (user and system) of a process that has one core, so that other programs on the machine count
-as little as possible; on an idle machine they are the clock's. What a start, reading and an anchor cost is not part of a
-draw: `per_draw` makes a short and a long run and divides the difference."""
+as little as possible; on an idle machine they are the clock's."""
 import json
 import os
 import pathlib
@@ -92,25 +91,29 @@ class Bench:
         return {**done, "ess": said["ess_min"], "draws": draws, "said": said}
 
     def per_draw(self, *words, draws, thin=1, program=None, rounds=3):
-        """Processor seconds of one draw, and the draws that are worth one effective draw."""
-        short, best = max(draws // 10, 1), float("inf")
+        """Seconds of one draw, and the draws that are worth one effective draw. What was before the first draw (reading, the
+        mode, warm-up) and what is after the last one (diagnostics) does not count. The clock's time of the draws is taken
+        times the share of a core that the process had."""
+        best = None
         for _ in range(1 if self.quick else rounds):
-            first = self.sample(*words, draws=short, thin=thin, program=program)
-            long = self.sample(*words, draws=draws, thin=thin, program=program)
-            best = min(best, max(long["cpu"] - first["cpu"], 1e-9) / (draws - short))
-        return {"seconds": best, "tau": draws / max(long["ess"], 1e-9), "before": max(first["cpu"] - best * short, 0), "peak": long["peak"],
-                "sampler": long["said"]["title"].split(": ")[-1].split(",")[0]}
+            done = self.sample(*words, draws=draws, thin=thin, program=program)
+            took = done["said"]["sample_seconds"] * min(1.0, done["cpu"] / done["wall"])
+            if best is None or took < best[0]:
+                best = took, done
+        took, done = best
+        return {"seconds": took / draws, "tau": draws / max(done["ess"], 1e-9), "before": max(done["cpu"] - took, 0),
+                "peak": done["peak"], "sampler": done["said"]["title"].split(": ")[-1].split(",")[0]}
 
-    def peer(self, script, workload, *words, limit=90):
+    def peer(self, script, workload, *words, seconds=10, limit=45):
         """A script of peers/: a measurement for each line of JSON that it prints. One that is missing, fails or takes too long
         is a row that says so."""
         if not self.peers:
             return
-        name = pathlib.Path(script).stem
+        name, limit = pathlib.Path(script).stem, limit * max(1.0, busy())  # a busy machine gives less in the same time
         try:
             here = pathlib.Path(__file__).resolve().parent / "peers"
-            done = run([sys.executable, here / script, *words, "--seconds", limit / 3], self.folder, limit,
-                       {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3",
+            done = run([sys.executable, here / script, *words, "--seconds", seconds], self.folder, limit,
+                       {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore",
                         "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1", "CUDA_VISIBLE_DEVICES": ""})
             lines = [json.loads(line) for line in done["out"].splitlines() if line.startswith("{")]
             if done["code"] != 0:
@@ -118,7 +121,7 @@ class Bench:
         except subprocess.TimeoutExpired as late:
             text = late.stdout.decode() if isinstance(late.stdout, bytes) else late.stdout or ""
             lines = [json.loads(line) for line in text.splitlines() if line.startswith("{") and line.endswith("}")]
-            lines.append({"what": name, "note": f"stopped after {limit} s"})
+            lines.append({"what": name, "note": f"stopped after {limit:.0f} s"})
         except (Failed, OSError, ValueError) as reason:
             lines = [{"what": name, "note": f"failed: {str(reason)[:120]}"}]
         for line in lines:

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * report.h: what every benchmark of this folder says and needs. A measurement is a line for people,
- * and, where the environment variable BENCH_JSON names a file, one JSON object at the end of it,
- * which bench.py reads:
+ * and, where the environment variable BENCH_JSON names a file, one JSON object at the end of it, on
+ * one line, which bench.py reads:
  *
- *     {"workload": "logistic, N 10000, D 51, n 500", "what": "sgld", "value": 16.9, "unit": "us", "ratio": 0.29}
+ *     {"workload": "logistic, N 10000, D 51, n 500", "what": "sgld", "value": 16.9,
+ *      "unit": "us", "ratio": 0.29}
  *
  * The ratio is to the floor of the workload, which was measured in the same run. Not for the
  * library: it prints and exits.

@@ -47,9 +47,10 @@ TARGETS = [
     Target("sgfs-f, every 10th: of bare", BATCH, "sgfs-f, every 10th (default)", 15 / BARE),
     Target("sgfs-d: of bare", BATCH, "sgfs-d", 14 / BARE),
     Target("sgld: of bare", BATCH, "sgld", 10 / BARE),
-    Target("few rows, N 10^6, D 21: us an effective draw", "few rows, N 1000000, D 21", "exact-rows, an effective draw", 1.5, "value"),
-    Target("few rows, N 10^7, D 21: us an effective draw", "few rows, N 10000000, D 21", "exact-rows, an effective draw", 2.5, "value"),
-    *(Target(f"portable build, {what}: of native", "portable build", what, 1.05) for what in ("sgfs-f", "sgld", "exact-rows", "passes")),
+    *(Target(f"few rows, N {name}, D 21: us an effective draw", f"few rows, N {N}, D 21", "exact-rows, an effective draw", us, "value")
+      for name, N, us in (("10^6", 10**6, 1.5), ("10^7", 10**7, 2.5))),
+    *(Target(f"portable build, {what}: of native", "portable build", what, 1.05)
+      for what in ("sgfs-f", "sgld", "exact-rows", "passes")),
     Target("two chains on two cores: times one core", "two chains", "two cores", 1.8, least=True),
 ]
 

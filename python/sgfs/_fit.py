@@ -233,6 +233,14 @@ class Fit:
             return arviz.from_dict({"posterior": posterior})
         return arviz.from_dict(posterior=posterior)
 
+    def plot(self, kind: str = "density", names: str | Sequence[str] | None = None) -> Any:
+        """A figure of matplotlib: the draws of each chain as a "trace", a "density" of bars or
+        their "rank"s among all, or a "forest" of intervals; of the first parameters, or of those
+        that are named. A notebook shows it; `savefig` writes it to a file."""
+        from . import _plot
+
+        return _plot.plot(self, kind, names)
+
     def __getstate__(self) -> dict[str, Any]:
         return {"run": Path(self._run.path).read_bytes()}
 

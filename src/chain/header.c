@@ -108,6 +108,8 @@ static void put_cautions(sgfsi_json *o, const sgfs_run *run) {
     if (text != NULL) sgfsi_json_text(cautions, NULL, text);
     text = k->sampler->uses_fisher ? sgfsi_prior_caution(run->model) : NULL;
     if (text != NULL) sgfsi_json_text(cautions, NULL, text);
+    text = sgfsi_json_get_text(run->chain[0].sampler.report, "prior_decides", "");
+    if (text[0] != '\0') sgfsi_json_text(cautions, NULL, text);
     if (run->choice.fallback[0] != '\0') sgfsi_json_text(cautions, NULL, run->choice.fallback);
     if (k->sampler->anchored && run->model->kind->redundant)
         sgfsi_json_text(cautions, NULL,

@@ -564,6 +564,29 @@ static sgfs_status settle(columns *c, const double prior[2], sgfs_err *err) {
     return SGFS_OK;
 }
 
+/* s->prior. T'T is the inverse of the information, and T Lambda (centre - mean) = kappa. */
+static sgfs_status judge_prior(const columns *c, sgfs_err *err) {
+    sgfsi_least_squares *s = c->s;
+    int64_t q = s->q;
+    double *pull = SGFSI_DOUBLES(c->own, 2 * c->m->D), *inflation = pull + c->m->D;
+    if (c->X != NULL) return SGFS_OK;
+    if (pull == NULL) return sgfsi_fail_memory(err, "the coordinates of the regression");
+    for (int64_t j = 0; j < q; j++) {
+        double variance = 0;
+        for (int64_t k = 0; k < q; k++) {
+            double t = s->T[k * q + j];
+            variance += t * t;
+            pull[j] += t * s->kappa[k];
+        }
+        pull[j] /= sqrt(variance);
+        double alone = c->gram[j * q + j];
+        if (c->m->data->intercept && j > 0) alone -= c->gram[j * q] * c->gram[j * q] / c->gram[0];
+        inflation[j] = variance * exp(-2 * s->log_sigma0) * alone;
+    }
+    sgfsi_prior_pull_tell(c->m, pull, inflation, s->prior, sizeof s->prior);
+    return SGFS_OK;
+}
+
 /* Room for q coordinates. */
 static sgfs_status make_room(columns *c, sgfs_err *err) {
     sgfsi_least_squares *s = c->s;
@@ -629,7 +652,8 @@ static sgfs_status open_columns(columns *c, sgfs_err *err) {
     } else {
         status = gather_gram(c, err);
     }
-    return status == SGFS_OK ? settle(c, prior, err) : status;
+    if (status == SGFS_OK) status = settle(c, prior, err);
+    return status == SGFS_OK ? judge_prior(c, err) : status;
 }
 
 sgfs_status sgfsi_least_squares_open(sgfsi_least_squares *s, const sgfs_model *m, int64_t threads,

@@ -18,6 +18,7 @@
 #define SGFSI_LEAST_SQUARES_H
 
 #include "posterior/posterior.h"
+#include "posterior/prior_pull.h"
 #include "posterior/sigma_law.h"
 
 typedef struct sgfsi_least_squares {
@@ -41,6 +42,8 @@ typedef struct sgfsi_least_squares {
     const double *means;  /* p, of the prior: b has the intercept at the columns' means; or NULL */
     int64_t unseen;       /* rows that, as far as rounding shows, repeat others */
     int64_t rows;         /* read in all */
+    char prior[SGFSI_PRIOR_PULL]; /* the sentence, where the prior decides; with more columns than
+                                   * rows that is plain, and not said here */
 } sgfsi_least_squares;
 
 /* Why a regression of this size, or this model, is not for this; NULL: it is. */

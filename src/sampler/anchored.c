@@ -6,6 +6,7 @@
 
 #include "base/config.h"
 #include "base/number.h"
+#include "posterior/prior_pull.h"
 #include "sampler/sampler.h"
 
 sgfs_status sgfsi_sampler_anchor(sgfs_sampler *s, double tolerance, bool remembers, sgfs_err *err) {
@@ -36,6 +37,10 @@ sgfs_status sgfsi_sampler_anchor(sgfs_sampler *s, double tolerance, bool remembe
     sgfsi_json_num(o, "distance", a->distance);
     sgfsi_json_flag(o, "cached", a->remembered != NULL);
     sgfsi_json_put(s->report, "anchor", o);
+    char prior[SGFSI_PRIOR_PULL];
+    status = sgfsi_prior_pull_at(s->model, a, prior, sizeof prior, err);
+    if (status != SGFS_OK) return status;
+    sgfsi_sampler_tell_prior(s, prior);
     if (a->pilot > 0)
         snprintf(pilot, sizeof pilot, ", after a pilot on %s rows", SGFSI_COMMAS((double)a->pilot));
     sgfsi_say(s->log, SGFS_NOTE,
@@ -44,6 +49,12 @@ sgfs_status sgfsi_sampler_anchor(sgfs_sampler *s, double tolerance, bool remembe
               (long long)a->passes, SGFSI_COMMAS((double)s->model->data->N), a->seconds, pilot,
               a->distance);
     return SGFS_OK;
+}
+
+void sgfsi_sampler_tell_prior(const sgfs_sampler *s, const char *text) {
+    if (text[0] == '\0') return;
+    sgfsi_json_text(s->report, "prior_decides", text);
+    sgfsi_say(s->log, SGFS_WARNING, "%s", text);
 }
 
 /* ---- a chain's own --------------------------------------------------------------------------- */

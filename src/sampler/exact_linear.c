@@ -59,6 +59,7 @@ static sgfs_status open_exact_linear(sgfs_sampler *s, sgfs_err *err) {
         s->full.rows_touched += e->own.rows;
         e->fit = &e->own;
         report(s, e->fit);
+        sgfsi_sampler_tell_prior(s, e->fit->prior);
     }
     e->c = SGFSI_DOUBLES(s->arena, 3 * e->fit->q + s->D);
     if (e->c == NULL) return sgfsi_fail_memory(err, "the sampler");

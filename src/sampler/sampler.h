@@ -103,6 +103,9 @@ const sgfs_sampler_kind *sgfsi_sampler_at(int64_t index); /* kinds, each once; N
 /* While opening: set s->anchor (anchored.c). remembers: keep each row's scores there. SGFS_EUSAGE
  * where the model has none, SGFS_ENUMERIC where there is no mode. */
 sgfs_status sgfsi_sampler_anchor(sgfs_sampler *s, double tolerance, bool remembers, sgfs_err *err);
+/* That the prior decides some coefficient (posterior/prior_pull.h), for the user and the run file;
+ * "": it does not. */
+void sgfsi_sampler_tell_prior(const sgfs_sampler *s, const char *text);
 /* Room for an anchor of this chain's own, s->own. */
 sgfs_status sgfsi_sampler_own_anchor(sgfs_sampler *s, sgfs_err *err);
 /* While walking: that anchor at theta, by one pass over all rows on the chain's own thread; counted

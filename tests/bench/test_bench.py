@@ -4,6 +4,7 @@ cannot run is a row that says so. No time is judged here."""
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ ROOT = pathlib.Path(os.environ.get("SGFS_SOURCE", pathlib.Path(__file__).resolve
 PROGRAM = os.environ.get("SGFS") or str(ROOT / "build" / "sgfs")
 sys.path.insert(0, str(ROOT / "bench"))
 from measure import Bench, run
+from scaling import exponent
 from targets import TARGETS, judge, table
 
 
@@ -71,3 +73,40 @@ def test_time_and_memory_of_a_process(tmp_path):
     assert done["code"] == 3 and done["out"] == "499999500000\n" and 0 < done["cpu"] and 200e6 < done["peak"] < 300e6
     with pytest.raises(subprocess.TimeoutExpired):
         run([sys.executable, "-c", "import time; time.sleep(60)"], tmp_path, limit=1)
+
+
+# ---- the page
+
+def some_numbers():
+    """As bench.py writes them."""
+    few = next(t for t in TARGETS if t.field == "value")
+    found = measured(few, 0.5 * few.bound) + [{"workload": "w", "what": "a peer", "value": None, "unit": "", "who": "peer",
+                                               "note": "failed: | no\nmore"}]
+    points = [{"x": x, "seconds": 3e-6 * x**1.5, "peak": 2e7 + x, "told": 2.1e7} for x in (10, 20, 40, 80, 160)]
+    return {"machine": {k: "m" for k in ("processor", "cores", "system", "compiler", "program", "python")}, "versions": {"numpy": "2"},
+            "targets": judge(found), "parts": {"few-rows": {"found": found, "seconds": 61, "load": 3.1}},
+            "scaling": {"batch": {"sgld": points}}}
+
+
+@pytest.mark.skipif(shutil.which("gnuplot") is None, reason="pictures need gnuplot")
+def test_the_page_is_made_of_the_numbers(tmp_path):
+    (tmp_path / "b.json").write_text(json.dumps(some_numbers()))
+    bench(tmp_path, "--docs", "--out", str(tmp_path))
+    page = (tmp_path / "performance.md").read_text()
+    assert "| PASS |" in page and "n^1.50" in page and "busy" in page and "| *a peer* | - |  | failed: / no |" in page
+    assert "<svg" in (tmp_path / "performance" / "scaling-batch.svg").read_text()
+    numbers = json.loads((tmp_path / "performance" / "bench.json").read_text())
+    assert numbers["targets"] == some_numbers()["targets"]
+
+
+@pytest.mark.skipif(shutil.which("gnuplot") is None, reason="pictures need gnuplot")
+def test_the_page_in_the_tree_is_that_of_its_numbers(tmp_path):
+    """No number of docs/performance.md is typed: made anew from docs/performance/bench.json, the page is the same."""
+    (tmp_path / "b.json").write_bytes((ROOT / "docs" / "performance" / "bench.json").read_bytes())
+    bench(tmp_path, "--docs", "--out", str(tmp_path))
+    assert (tmp_path / "performance.md").read_text() == (ROOT / "docs" / "performance.md").read_text()
+
+
+def test_exponents():
+    points = some_numbers()["scaling"]["batch"]["sgld"]
+    assert abs(exponent(points) - 1.5) < 1e-9 and exponent(points[:1]) is None

@@ -165,3 +165,20 @@ def test_columns_that_separate_labels(site):
     write(site.folder / "three.csv", ["a,b,y", *(f"{a},{b},{'low' if b < 0 else 'mid' if a < 0 else 'high'}" for a, b in x)])
     done = site.ok("optimize", "softmax", "--data", "three.csv")
     assert 'Column "b" by itself separates label "low" from the others: ' in done.stderr and "more column" not in done.stderr
+
+
+def test_coefficients_that_the_prior_decides(site):
+    """Two columns that nearly say the same, and a target that depends on their difference: the rows want coefficients of
+    75 sd(x), the prior N(0, 2.5/sd(x)) allows some 10. With columns that differ, or a flat prior, nothing is said."""
+    rng = np.random.default_rng(5)
+    a, z, e = rng.standard_normal((3, 600))
+    plain = Sgfs(site.folder, prior=None)
+    for model, y in (("logistic", (rng.random(600) < 1 / (1 + np.exp(-1.5 * z))) * 1.0), ("linear", 1.5 * z + 0.2 * rng.standard_normal(600))):
+        for near, prior in ((True, "auto"), (True, "flat"), (False, "auto")):
+            b = a + 0.02 * z if near else z
+            write(site.folder / "near.csv", ["a,b,c,y", *(f"{s:.6f},{t:.6f},{u:.6f},{v:.6f}" for s, t, u, v in zip(a, b, e, y))])
+            done = plain.ok("sample", model, "--data", "near.csv", "--prior", prior, "--out", "near.run", "--overwrite")
+            said = [w for w in json.loads(plain.ok("summary", "near.run", "--json").stdout)["warnings"] if "prior, not the data, decides" in w]
+            assert done.stdout.startswith("Trust: "), done.stdout
+            assert bool(said) == (near and prior == "auto") == ("The prior, not the data, decides" in done.stderr), (model, near, prior, said)
+            assert not said or '"a"' in said[0] and '"b"' in said[0] and '"c"' not in said[0] and "--drop" in said[0], said
