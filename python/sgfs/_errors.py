@@ -74,9 +74,12 @@ _BY_CODE = {kind.code: kind for kind in (UsageError, DataError, NumericalError, 
                                          RunFileError, OutOfMemory, Stopped)}
 
 
+_SPOOL = re.compile(r"[^\s()\"']*/sgfs-\w+/table")
+
+
 def tidied(text: str) -> str:
     """A sentence of the library, in which the spool of a table is called "table"."""
-    return re.sub(r"[^\s()\"']*/sgfs-\w+/table", "table", text)
+    return _SPOOL.sub("table", text) if "/sgfs-" in text else text
 
 
 def error_of(err: _c.sgfs_err) -> SgfsError:

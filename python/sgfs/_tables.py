@@ -147,8 +147,9 @@ def _write_arrow(table: Any, more: Mapping[str, Any], stream: BinaryIO) -> None:
         table = table if isinstance(table, pa.Table) else pa.table(table)
         for name, values in more.items():
             table = table.append_column(name, pa.array(_plain(np.asarray(values))))
-    if hasattr(table, "scanner"):  # a dataset
-        table = table.scanner().to_reader()
+    if hasattr(table, "scanner"):  # a dataset, of which few batches wait in memory
+        table = table.scanner(batch_size=BATCH_ROWS, batch_readahead=2,
+                              fragment_readahead=1).to_reader()
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
     if not isinstance(table, pa.RecordBatchReader):

@@ -62,6 +62,25 @@ def test_arrow(sgfs, reference, people):
     check(sgfs, reference, table.to_batches()[0])
 
 
+def test_what_is_said_of_a_table_names_no_temporary_file(sgfs, people):
+    fit = sgfs.sample("logistic", dict(people[0]), target="bought")
+    assert "(table)" in fit.report_json["title"]
+    with pytest.raises(sgfs.UsageError, match="^table: .*did you mean \"bought\""):
+        sgfs.sample("logistic", dict(people[0]), target="bougth")
+
+
+def test_parquet_by_dataset(sgfs, reference, people, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    dataset = pytest.importorskip("pyarrow.dataset")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pa.table({name: list(column) for name, column in people[0].items()})
+    parquet.write_table(table, tmp_path / "rows.parquet")
+    check(sgfs, reference, dataset.dataset(tmp_path / "rows.parquet"))
+    packed = sgfs.pack(dataset.dataset(tmp_path / "rows.parquet"), tmp_path / "rows.sgd",
+                       target="bought")
+    assert packed["rows"] == len(people[0]["age"])
+
+
 def test_duckdb(sgfs, reference, people):
     duckdb = pytest.importorskip("duckdb")
     pytest.importorskip("pyarrow")
