@@ -2,8 +2,7 @@
  * trace.h: the draws of one parameter, laid out for the diagnostics: chains split in halves,
  * sorted, rank-normalised. One workspace serves every parameter of a run in turn.
  */
-#ifndef SGFSI_TRACE_H
-#define SGFSI_TRACE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -42,5 +41,3 @@ bool sgfsi_trace_each(const sgfs_draws *d, const sgfsi_used *used, int64_t threa
                       void (*take)(void *user, int64_t i, sgfsi_trace *t), void *user);
 /* Rank-normalised |x - median| of the split draws into out, m x half. */
 void sgfsi_trace_fold(sgfsi_trace *t, double *out);
-
-#endif

@@ -2,8 +2,7 @@
  * fisher.h: the rows of the Fisher table, and the running average that every sampler with a Fisher
  * matrix shares.
  */
-#ifndef SGFSI_FISHER_H
-#define SGFSI_FISHER_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/config.h"
@@ -98,5 +97,3 @@ void sgfsi_average_update(sgfsi_average *a, const sgfs_scores *s, const double *
 double sgfsi_average_next(sgfsi_average *a, bool warmup); /* count one update; its kappa */
 double sgfsi_average_weight(const sgfsi_average *a, const sgfs_scores *s, const double *gbar,
                             double kappa); /* of each row's (g - gbar)(g - gbar)' */
-
-#endif
