@@ -15,12 +15,14 @@ extern const sgfs_fisher_kind *const sgfsi_fishers[]; /* NULL-terminated */
 extern const char sgfsi_fisher_choices[];             /* "|full|diag...": their names */
 const sgfs_fisher_kind *sgfsi_fisher_find(const char *name);
 
-/* For the table row of a structure whose functions are called like the fields they fill. */
-#define SGFSI_FISHER_HOOKS                                                                         \
-    .size = size, .work = work, .zero = zero, .add_cov = add_cov, .combine = combine,              \
-    .add_diag = add_diag, .from_dense = from_dense, .factor = factor, .unfactor = unfactor,        \
-    .update = update, .solve = solve, .mul_factor = mul_factor, .mul = mul, .trace = trace,        \
-    .diag = diag
+/* For the table row of a structure whose functions are called like the fields they fill: what it
+ * does as a sum, and as a factor. */
+#define SGFSI_FISHER_SUMS                                                                          \
+    .zero = zero, .add_cov = add_cov, .combine = combine, .add_diag = add_diag,                    \
+    .from_dense = from_dense, .mul = mul, .trace = trace, .diag = diag
+#define SGFSI_FISHER_FACTOR                                                                        \
+    .factor = factor, .unfactor = unfactor, .update = update, .solve = solve,                      \
+    .mul_factor = mul_factor
 
 /* Blocks of `size` parameters each (the last may be smaller); size 0: the blocks that begin at
  * first[0..blocks), the model's own. NULL when memory is out. */
