@@ -26,7 +26,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "base/rng.h"
 #include "posterior/hill.h"
 #include "sampler/sampler.h"

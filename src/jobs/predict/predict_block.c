@@ -13,7 +13,6 @@
  * Lines are made here, by the threads, and written elsewhere, in order.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/npy.h"
 #include "jobs/predict/predict.h"
