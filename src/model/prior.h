@@ -58,6 +58,8 @@
 typedef struct sgfsi_prior_kind {
     const char *name, *help;
     bool has_df;
+    bool quadratic; /* log density: its curvature is the same everywhere */
+    bool flat;      /* of any precision: none is asked for */
     /* Sum of the log densities, 0 at theta = 0. */
     double (*density)(int64_t n, const double *precision, double df, const double *theta);
     void (*add_gradient)(int64_t n, const double *precision, double df, const double *theta,
