@@ -452,8 +452,8 @@ const sgfsi_picture_kind sgfsi_picture_validation = {
 
 static const char *draw_calibration(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
     const sgfs_prediction *q = r->prediction != NULL ? sgfs_job_result(r->prediction) : NULL;
-    if (q == NULL) return "It needs rows with known targets (--data FILE).";
-    if (!q->scored) return "The rows of --data have no target.";
+    if (q == NULL) return "It needs rows with known targets (--test-data FILE).";
+    if (!q->scored) return "The rows of --test-data have no target.";
     if (q->labels == 0 && !q->intervals) return "The model cannot draw targets.";
     sgfsi_plot_data(f, 0);
     double used = (double)(q->rows - q->unscored);
@@ -501,7 +501,7 @@ static const char *draw_calibration(sgfsi_report *r, sgfsi_picture *p, FILE *f) 
 
 const sgfsi_picture_kind sgfsi_picture_calibration = {
     .name = "calibration",
-    .help = "are probabilities what they say? (--data FILE)",
+    .help = "are probabilities what they say? (--test-data FILE)",
     .title = "Calibration",
     .note =
         "Points on the dashed line are right: of rows that are given 30 %, 30 % are so. The bars "
@@ -512,14 +512,29 @@ const sgfsi_picture_kind sgfsi_picture_calibration = {
 
 static const char *draw_roc(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
     const sgfs_prediction *q = r->prediction != NULL ? sgfs_job_result(r->prediction) : NULL;
-    (void)p, (void)f;
-    if (q == NULL) return "It needs rows with known labels (--data FILE).";
-    return "It is made for two labels.";
+    if (q == NULL) return "It needs rows with known labels (--test-data FILE).";
+    if (isnan(q->auc)) return "It is made for rows with two labels, both of them.";
+    sgfsi_plot_data(f, 0);
+    sgfsi_plot_row(f, 2, (double[]){0, 0});
+    for (int k = 0; k <= 100; k++) sgfsi_plot_row(f, 2, (double[]){0.01 * k, q->hits[k]});
+    sgfsi_plot_end(f);
+    fprintf(
+        f,
+        "set xlabel 'others taken for it'\nset ylabel 'rows found'\nset xrange [0:1]\nset yrange "
+        "[0:1]\nset arrow from 0,0 to 1,1 nohead lw 1 dt 2 lc rgb %s\nplot $d0 using 1:2 with "
+        "lines lw 2 lc rgb %s notitle\n",
+        SGFSI_PLOT_INK, sgfsi_plot_colour(0));
+    snprintf(
+        p->alt, sizeof p->alt,
+        "Rows with the label \"%.60s\" that are found against others that are taken for it; the "
+        "area under the curve is %s.",
+        q->bins, SGFSI_DIGITS(q->auc, 4));
+    return NULL;
 }
 
 const sgfsi_picture_kind sgfsi_picture_roc = {
     .name = "roc",
-    .help = "hits against false alarms, of two labels (--data FILE)",
+    .help = "hits against false alarms, of two labels (--test-data FILE)",
     .title = "ROC",
     .note = "Share of the rows with the label that are found, against the share of the others that "
             "are taken for it, for every threshold. The dashed line is what guessing does.",
