@@ -29,6 +29,30 @@ static int64_t list_effects(const sgfsi_report *r, int64_t most, int64_t *list) 
     return count;
 }
 
+/* Ratios far apart have a logarithmic axis, on which 1, 2 and 5 of each power of ten are marked. */
+static void put_ratio_axis(const sgfsi_report *r, int64_t count, const int64_t *list, FILE *f) {
+    double low = 1, high = 1;
+    for (int64_t k = 0; k < count; k++) {
+        low = fmin(low, r->effect[list[k]].ratio.low);
+        high = fmax(high, r->effect[list[k]].ratio.high);
+    }
+    if (!(low > 0 && high / low > 3 && isfinite(high))) return;
+    double room = pow(high / low, 0.05);
+    fprintf(f, "set logscale x\nset xrange [%s:%s]\nset xtics (", SGFSI_DIGITS(low / room, 6),
+            SGFSI_DIGITS(high * room, 6));
+    double power = floor(log10(low / room));
+    int64_t each = log10(high / low) > 3 ? 1 : 3, marks = 0;
+    for (; power <= log10(high * room); power++) {
+        static const int digit[] = {1, 2, 5};
+        for (int64_t k = 0; k < each; k++) {
+            double x = digit[k] * pow(10, power);
+            if (x < low / room || x > high * room) continue;
+            fprintf(f, "%s%s", marks++ > 0 ? ", " : "", SGFSI_DIGITS(x, 3));
+        }
+    }
+    fputs(")\n", f);
+}
+
 static const char *draw_forest(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
     enum { MOST = 40 };
     int64_t list[MOST], count = list_effects(r, MOST, list);
@@ -53,7 +77,7 @@ static const char *draw_forest(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
             "'%s, with %s %% intervals'\n",
             SGFSI_PLOT_FAINT, (long long)count, ratio ? r->ratio : "coefficient",
             SGFSI_DIGITS(100 * r->share, 4));
-    if (ratio) fputs("set logscale x\n", f);
+    if (ratio) put_ratio_axis(r, count, list, f);
     fprintf(f,
             "set arrow from %d, graph 0 to %d, graph 1 nohead lw 1 dt 2 lc rgb %s\nplot $d0 using "
             "1:2:3:4 with xerrorbars pt 7 ps 0.6 lw 1.6 lc rgb %s notitle\n",
