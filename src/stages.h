@@ -226,7 +226,7 @@ struct sgfs_fisher_kind {
 
 /* ---- scheme: how the rows of a minibatch are drawn ------------------------------------------- */
 
-struct sgfsi_alias; /* data/alias.h: draws rows in proportion to their weights */
+struct sgfsi_alias; /* rows/alias.h: draws rows in proportion to their weights */
 
 /* What a minibatch is drawn from. */
 typedef struct sgfs_urn {
