@@ -2,8 +2,7 @@
  * cli.h: the command line program, over sgfs.h only. A subcommand is one file and one row in
  * main.c.
  */
-#ifndef SGFS_CLI_H
-#define SGFS_CLI_H
+#pragma once
 
 #include <stdio.h>
 
@@ -151,5 +150,3 @@ void cli_progress_end(void); /* leave the line */
 /* All of a job that can be stopped, with progress; job NULL: err says why there is none. */
 sgfs_status cli_run_job(sgfs_job *job, const cli_args *args, sgfs_err *err);
 sgfs_status cli_print_json(const sgfs_job *job, sgfs_err *err); /* its result, to stdout */
-
-#endif

@@ -8,7 +8,6 @@
  */
 #include "api/layout.h"
 
-#include <stddef.h>
 
 #define DIGIT(n, unit) (char)('0' + (n) / (unit) % 10)
 #define TEXT(sign, n)                                                                              \

@@ -6,8 +6,7 @@
  * sgfsi_jobs (job.c); its open function is declared in sgfs.h. Handled here, once for all kinds:
  * the private copy of the config, running once, stopping, the clock, progress, JSON and files.
  */
-#ifndef SGFSI_JOB_H
-#define SGFSI_JOB_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/config.h"
@@ -58,5 +57,3 @@ void sgfsi_job_report(sgfs_job *job, double fraction, int64_t done, int64_t tota
                       const char *format, ...) SGFSI_PRINTF(5, 6);
 /* Write a JSON value, which is freed, to a file. */
 sgfs_status sgfsi_job_write(const sgfs_job *job, sgfsi_json *v, const char *path, sgfs_err *err);
-
-#endif

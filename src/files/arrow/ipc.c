@@ -15,7 +15,6 @@
 
 #include "base/arena.h"
 #include "base/little.h"
-#include "base/memory.h"
 #include "base/number.h"
 #include "files/reader.h"
 #include "rows/table.h"
