@@ -196,7 +196,6 @@ static void describe_settings(const sgfs_run *run, const sgfsi_setting *list, bo
         char own[SGFSI_NUM_CHARS];
         const sgfs_option *row = sgfsi_config_row(run->cfg, s->key);
         const char *value = sgfsi_plan_text(&run->plan, s->key, own);
-        size_t used = strlen(out);
         bool plain = s->always ? strcmp(value, "auto") == 0
                                : strcmp(value, row->value) == 0 || strcmp(value, "refactor") == 0;
         if (s->word == NULL || s->always != first || plain) continue;
@@ -204,7 +203,7 @@ static void describe_settings(const sgfs_run *run, const sgfsi_setting *list, bo
             sgfsi_format_digits(own, sgfsi_plan_num(&run->plan, s->key), 4);
             value = own;
         }
-        snprintf(out + used, room - used, ", %s %s", s->word, value);
+        sgfsi_append(out, room, ", %s %s", s->word, value);
     }
 }
 
