@@ -141,6 +141,7 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run, sgfs_err *err) {
     SGFSI_JSON(o, k->sampler, optimiser, exact);
     SGFSI_JSON(o, m->kind, regression);
     sgfsi_json_flag(o, "normal_prior", sgfsi_prior_is_quadratic(m));
+    if (m->ratio != NULL) sgfsi_json_text(o, "ratio", m->ratio);
     const char *advice[2];
     if (k->sampler->advise != NULL && k->sampler->advise(&run->plan, advice) > 0)
         sgfsi_json_text(o, "smaller_steps", advice[0]);
