@@ -51,7 +51,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cmd_sample, cmd_optimize, cmd_tune, cmd_summary, cmd_compare, cmd_export,
-    cmd_predict, cmd_simulate, cmd_pack, cmd_check_grad, cmd_audit, cmd_list;
+    cmd_predict, cmd_simulate, cmd_pack, cmd_check_grad, cmd_audit, cmd_list, cmd_report, cmd_plot;
 extern const cli_command *const cli_commands[]; /* NULL-terminated */
 
 /* Options of other stages that make sense for a command as well, under a flag of its own: pairs of

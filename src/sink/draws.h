@@ -58,6 +58,7 @@ struct sgfs_draws {
     sgfsi_chain_draws *chain; /* chains */
     int64_t thin;
     char *state;       /* "complete", "stopped early", "failed: ...", "unfinished"; malloc'ed */
+    char *path;        /* the run file it was read from; NULL: none; malloc'ed */
     sgfsi_json *audit; /* what the last `sgfs audit` of it found; NULL: there was none */
 };
 
