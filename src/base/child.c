@@ -74,13 +74,14 @@ static sgfs_status wait_for(const char *program, pid_t pid, double seconds, cons
         pid_t ended = waitpid(pid, code, WNOHANG);
         if (ended == pid) return SGFS_OK;
         bool stopped = sgfsi_stop_asked(stop), gone = ended < 0 && errno != EINTR;
-        if (gone) return sgfsi_fail(err, SGFS_EIO, "%.60s: it cannot be waited for.", program);
+        if (gone)
+            return sgfsi_fail(err, SGFS_EINTERNAL, "%.60s: it cannot be waited for.", program);
         if (stopped || waited > seconds) {
             kill(pid, SIGKILL);
             while (waitpid(pid, code, 0) < 0 && errno == EINTR) continue;
             if (stopped)
                 return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: nothing was written.");
-            return sgfsi_fail(err, SGFS_EIO, "%.60s was not done after %.0f s and was ended.",
+            return sgfsi_fail(err, SGFS_EINTERNAL, "%.60s was not done after %.0f s and was ended.",
                               program, seconds);
         }
         nanosleep(&nap, NULL);
@@ -101,13 +102,13 @@ static sgfs_status fail_program(const char *program, int code, int fd, sgfs_err 
         while (*line == ' ') line++;
     }
     if (WIFEXITED(code))
-        sgfsi_fail(err, SGFS_EIO, "%.60s failed with exit code %d: %.300s.", program,
+        sgfsi_fail(err, SGFS_EINTERNAL, "%.60s failed with exit code %d: %.300s.", program,
                    WEXITSTATUS(code), line);
     else
-        sgfsi_fail(err, SGFS_EIO, "%.60s was ended by signal %d: %.300s.", program, WTERMSIG(code),
-                   line);
+        sgfsi_fail(err, SGFS_EINTERNAL, "%.60s was ended by signal %d: %.300s.", program,
+                   WTERMSIG(code), line);
     free(text.bytes);
-    return SGFS_EIO;
+    return SGFS_EINTERNAL;
 }
 
 sgfs_status sgfsi_child_run(const char *const words[], const sgfsi_buffer *input, double seconds,

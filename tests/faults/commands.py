@@ -108,12 +108,11 @@ COMMANDS = [
     Command("audit", f"audit {IN}/cv.run --no-store --quiet --threads 1 --precision 0.2 --chains 2"),
     Command("audit kept", "audit cv.run --quiet --threads 1 --precision 0.2 --chains 2", changes=("cv.run",),
             warning="warning: the result is not kept in the run file. "),
+    # Without gnuplot: these pages have no pictures.
     Command("report", f"report {IN}/fit.run --test-data {IN}/packed.sgd --threads 1 --out r.html", ("r.html",),
             warning="The page has none."),
     Command("report runs", f"report {IN}/fit.run {IN}/fit.run --threads 1 --out r.html --overwrite --json", ("r.html",),
             warning="The page has none."),
-    Command("plot", f"plot {IN}/fit.run density --threads 1 --out d.svg", ("d.svg",)),
-    Command("plot text", f"plot {IN}/fit.run trace --threads 1"),
     Command("export nc", f"export {IN}/fit.run fit.nc --overwrite", ("fit.nc",)),
     Command("export stan", f"export {IN}/fit.run fit.stan.csv", ("fit_1.stan.csv", "fit_2.stan.csv")),
     Command("export csv", f"export {IN}/words.run fit.csv --overwrite", ("fit.csv",)),

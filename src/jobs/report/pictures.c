@@ -72,6 +72,7 @@ static const double *order(sgfsi_report *r, int64_t k, int64_t i, sgfsi_arena *w
     sgfsi_trace *t = sgfsi_trace_new(work, run->used.chains, run->used.draws);
     const double **column = sgfsi_arena_alloc(work, run->used.chains, sizeof *column);
     double *sorted = SGFSI_DOUBLES(work, *n);
+    r->out_of_memory = r->out_of_memory || sgfsi_arena_failed(work);
     if (t == NULL || column == NULL || sorted == NULL) return NULL;
     for (int64_t c = 0; c < run->used.chains; c++)
         column[c] = run->draws->chain[run->used.chain[c]].theta + i;
@@ -350,15 +351,18 @@ static const char *draw_mean(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
         }
         sgfsi_plot_end(f);
     }
-    fprintf(f,
-            "set xlabel '%s'\nset xrange [0:%s]\n"
-            "set object 1 rectangle from graph 0, first %s to graph 1, first %s fillcolor rgb %s "
-            "fillstyle solid 0.35 noborder behind\nplot ",
+    fprintf(f, "set xlabel '%s'\nset xrange [0:%s]\n",
             !timed     ? "iteration after warm-up"
             : unit > 1 ? "milliseconds of the chain"
                        : "seconds of the chain",
-            SGFSI_DIGITS(longest, 6), SGFSI_DIGITS(row->mean - 2 * row->mcse, 10),
-            SGFSI_DIGITS(row->mean + 2 * row->mcse, 10), SGFSI_PLOT_MID);
+            SGFSI_DIGITS(longest, 6));
+    if (isfinite(row->mcse))
+        fprintf(f,
+                "set object 1 rectangle from graph 0, first %s to graph 1, first %s fillcolor rgb "
+                "%s fillstyle solid 0.35 noborder behind\n",
+                SGFSI_DIGITS(row->mean - 2 * row->mcse, 10),
+                SGFSI_DIGITS(row->mean + 2 * row->mcse, 10), SGFSI_PLOT_MID);
+    fputs("plot ", f);
     for (int64_t c = 0; c < used->chains; c++)
         fprintf(f, "%s$d%lld using 1:2 with lines lw 1.2 lc rgb %s notitle", c > 0 ? ", " : "",
                 (long long)c, sgfsi_plot_colour(c));

@@ -216,7 +216,8 @@ static const char *draw_spectrum(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
     for (int64_t i = 0; A != NULL && i < D; i++)
         for (int64_t j = 0; j < D; j++)
             A[i * D + j] = m->cov[i * D + j] / sqrt(m->var[i] * m->var[j]);
-    bool finite = A != NULL && value != NULL;
+    r->out_of_memory = sgfsi_arena_failed(&work);
+    bool finite = !r->out_of_memory;
     for (int64_t i = 0; finite && i < D * D; i++) finite = isfinite(A[i]);
     if (finite) sgfsi_eigenvalues(D, A, value, value + D);
     const char *absent =

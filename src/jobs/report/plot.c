@@ -215,7 +215,7 @@ static sgfs_status take_svg(const sgfsi_report *r, const char *alt, const char *
                *defs = strstr(text, "</defs>"), *last = end;
     while (last > text && !begins(last, end, "</svg>")) last--;
     if (box == NULL || defs == NULL || box > end || defs > last)
-        return sgfsi_fail(err, SGFS_EIO, "gnuplot printed something else than an SVG.");
+        return sgfsi_fail(err, SGFS_EINTERNAL, "gnuplot printed something else than an SVG.");
     FILE *f = sgfsi_io_memory(out);
     if (f == NULL) return sgfsi_fail_memory(err, "a picture");
     const char *close = strchr(box + strlen("viewBox=\""), '"');

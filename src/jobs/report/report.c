@@ -22,6 +22,8 @@ enum { MOST_RUNS = 32, MOST_PAIRS = 4 };
 static const sgfs_option options[] = {
     {"report.pictures", "pictures", SGFS_INTEGER, "6", 0, 100, NULL,
      "how many parameters have pictures: half of them the worst mixed, half the largest effects"},
+    {"report.params", "show", SGFS_TEXT, "", 1, 0, NULL,
+     "the parameters that have pictures: names or patterns, 'city*,age' (default: --pictures)"},
     {"report.data", "test-data", SGFS_TEXT, "", 1, 0, NULL,
      "rows with known targets that were kept aside: calibration and error of the predictions"},
     SGFSI_OPTIONS_END};
@@ -249,9 +251,9 @@ static bool is_wanted(const char *patterns, const char *name) {
 
 static sgfs_status choose_parameters(sgfsi_report *r, sgfs_err *err) {
     const sgfs_summary *s = r->run[0].summary;
-    const char *params = sgfs_config_get(r->job.cfg, "summary.params");
+    const char *params = sgfsi_config_text(r->job.cfg, "report.params");
     int64_t D = s->dim, most = sgfsi_config_int(r->job.cfg, "report.pictures"), count = 0;
-    bool named = r->named = params != NULL && params[0] != '\0';
+    bool named = r->named = params[0] != '\0';
     if (r->kind != NULL && !named) most = r->kind->of == SGFSI_OF_RUN ? 40 : 1;
     if (r->kind != NULL && named) most = 40;
     candidate *list = calloc((size_t)D + 1, sizeof *list);
@@ -303,7 +305,7 @@ static sgfs_status add_picture(sgfsi_report *r, const sgfsi_picture_kind *kind, 
     FILE *f = sgfsi_io_memory(&p->script);
     if (f == NULL) return sgfsi_fail_memory(err, "a picture");
     p->absent = kind->draw(r, p, f);
-    bool whole = !ferror(f);
+    bool whole = !ferror(f) && !r->out_of_memory;
     return fclose(f) == 0 && whole ? SGFS_OK : sgfsi_fail_memory(err, "a picture");
 }
 
@@ -316,8 +318,8 @@ typedef struct pair {
 static int64_t find_pairs(const sgfsi_report *r, pair best[MOST_PAIRS]) {
     const sgfsi_moments *m = &r->run[0].moments;
     int64_t count = 0;
-    const char *params = sgfs_config_get(r->job.cfg, "summary.params");
-    bool all = m->cov != NULL && (params == NULL || params[0] == '\0');
+    const char *params = sgfsi_config_text(r->job.cfg, "report.params");
+    bool all = m->cov != NULL && (params[0] == '\0');
     for (int64_t a = 0; m->cov != NULL && a < (all ? m->D : r->show); a++) {
         for (int64_t b = 0; b < a; b++) {
             int64_t i = all ? b : r->shown[b], j = all ? a : r->shown[a];
@@ -369,10 +371,11 @@ static sgfs_status make_pictures(sgfsi_report *r, sgfs_err *err) {
         snprintf(why.text, sizeof why.text,
                  "Pictures are drawn by gnuplot, which is not installed (on Debian: apt install "
                  "gnuplot-nox).");
-    /* A page can do without; a picture cannot. */
+    /* A page can do without gnuplot; a picture cannot. */
+    bool gnuplot = status == SGFS_EUSAGE || status == SGFS_EINTERNAL;
     if (status == SGFS_OK) return SGFS_OK;
-    if (r->kind != NULL || status == SGFS_ENOMEM || status == SGFS_ESTOPPED)
-        return sgfsi_fail(err, status == SGFS_EUSAGE ? SGFS_EIO : status, "%s", why.text);
+    if (r->kind != NULL || !gnuplot)
+        return sgfsi_fail(err, gnuplot ? SGFS_EIO : status, "%s", why.text);
     sgfsi_say(sgfsi_config_log(r->job.cfg), SGFS_WARNING, "%s The page has none.", why.text);
     r->without = sgfsi_arena_text(&r->job.arena, why.text);
     return r->without != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the report");

@@ -92,6 +92,7 @@ struct sgfsi_report {
     const char *data;     /* that file */
     int64_t pictures, pictures_room;
     sgfsi_picture *picture;
+    bool out_of_memory;  /* while a picture was made */
     const char *without; /* why there are no pictures; "" */
     sgfsi_buffer drawn;  /* the page, or the picture */
     sgfs_report result;
@@ -132,5 +133,5 @@ extern const char *const sgfsi_report_style[], *const sgfsi_report_code[],
 sgfs_status sgfsi_report_compare(sgfsi_report *r, sgfs_err *err);
 /* E1 and E2 of the moments of a run's first draws against the seconds they took: at most `most`
  * points of second, E1, E2. Returns how many. */
-int64_t sgfsi_report_errors(const sgfsi_report *r, const sgfsi_report_run *run, int64_t most,
+int64_t sgfsi_report_errors(sgfsi_report *r, const sgfsi_report_run *run, int64_t most,
                             double *points);
