@@ -9,6 +9,7 @@
  */
 #include "files/arrow/ipc.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,7 +112,10 @@ static sgfs_status read_message(sgfsi_ipc *a, int *kind, size_t *header, sgfs_er
     uint32_t length = got == 8 ? sgfsi_get_u32(prefix + 4) : 0;
     if (got == 8 && sgfsi_get_u32(prefix) == 0xFFFFFFFF && length == 0) return SGFS_OK;
     if (got < 8 || sgfsi_get_u32(prefix) != 0xFFFFFFFF || length > MOST_HEAD)
-        return sgfsi_ipc_damaged(a, "no message begins where one should", err);
+        return sgfsi_ipc_damaged(a,
+                                 "no message begins where one should (of polars, streams can be "
+                                 "read, as write_ipc_stream writes them)",
+                                 err);
     status = read_bytes(a, &a->head, &a->head_room, length, err);
     if (status != SGFS_OK) return status;
     a->head_bytes = length;
@@ -205,10 +209,11 @@ static sgfs_status take_field(sgfsi_ipc *a, const flat *f, size_t field, sgfs_er
     sgfsi_ipc_field *out = &a->field[a->fields];
     int64_t letters = 0;
     size_t text = items(f, field, 0, 1, &letters), coding = follow(f, field_at(f, field, 4, 4));
-    *out = (sgfsi_ipc_field){.name = malloc((size_t)letters + 1)};
+    char made_up[24];
+    snprintf(made_up, sizeof made_up, "x%lld", (long long)a->fields + 1);
+    const char *name = letters > 0 ? (const char *)f->bytes + text : made_up;
+    *out = (sgfsi_ipc_field){.name = strndup(name, letters > 0 ? (size_t)letters : sizeof made_up)};
     if (out->name == NULL) return sgfsi_fail_memory(err, "the columns");
-    if (letters > 0) memcpy(out->name, f->bytes + text, (size_t)letters);
-    out->name[letters] = '\0';
     a->fields++;
     if (!count_parts(f, field, DEEP, out))
         return sgfsi_ipc_damaged(a, "a column of unknown type", err);
