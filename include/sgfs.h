@@ -637,6 +637,10 @@ typedef struct sgfs_prediction {
  * "output.overwrite" is set. */
 SGFS_API sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const char *data, const char *out,
                                      const sgfs_config *cfg, sgfs_err *err);
+/* The same for a run that was made with sgfs_model_user: with its callbacks `predict` and `draw`. */
+SGFS_API sgfs_job *sgfs_predict_user(const sgfs_draws *draws, const sgfs_user_model *user_model,
+                                     const char *data, const char *out, const sgfs_config *cfg,
+                                     sgfs_err *err);
 
 /* ---- packing --------------------------------------------------------------------------------- */
 

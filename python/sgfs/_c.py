@@ -590,6 +590,8 @@ FUNCTIONS = {
     "sgfs_tune_open": (c_void_p, [c_void_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_audit_open": (c_void_p, [c_char_p, c_void_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_predict_open": (c_void_p, [c_void_p, c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
+    "sgfs_predict_user": (
+        c_void_p, [c_void_p, POINTER(sgfs_user_model), c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_pack_open": (c_void_p, [c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_simulate_open": (c_void_p, [c_char_p, c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
 }

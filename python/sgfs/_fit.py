@@ -67,6 +67,12 @@ def _quick_folder() -> str | None:
     return "/dev/shm" if plenty and "TMPDIR" not in os.environ else None
 
 
+def _remove(folder: str, owner: int) -> None:
+    """A child of a fork has the same object; the file goes with its maker's."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 class RunFile:
     """The file of a run. A temporary one is removed with the last who holds it."""
 
@@ -76,7 +82,7 @@ class RunFile:
             return
         folder = tempfile.mkdtemp(prefix="sgfs-", dir=_quick_folder())
         self.path = os.path.join(folder, "fit.run")
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        weakref.finalize(self, _remove, folder, os.getpid())
 
 
 class Fit:
@@ -216,7 +222,7 @@ class Fit:
     def to_arviz(self) -> Any:
         """The draws for ArviZ: an InferenceData of 0.x, or a DataTree of 1.x. Parameters go by
         their names; a matrix of a network is one variable."""
-        import arviz
+        import arviz  # type: ignore[import-untyped,unused-ignore]
 
         posterior = {}
         at = 0

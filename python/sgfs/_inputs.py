@@ -75,8 +75,8 @@ class Arrays:
         self.beside = {name: _numbers(name, value, rows) for name, value in beside.items()}
 
     @staticmethod
-    def _dense(x: Any) -> Any:
-        x = _tables.unmasked(x)
+    def _dense(rows: Any) -> Any:
+        x: Any = _tables.unmasked(rows)
         if x.ndim == 1:
             x = x.reshape(-1, 1)
         if x.ndim != 2:
@@ -149,7 +149,7 @@ class Table:
         self.options: dict[str, Any] = {"categorical": "auto"}
         more: dict[str, Any] = {}
         if y is not None:
-            columns = getattr(y, "columns", ())  # of a table of one column
+            columns: Any = getattr(y, "columns", [])  # of a table of one column
             name = columns[0] if len(columns) == 1 else getattr(y, "name", None)
             name = name if isinstance(name, str) and name else "y"
             more[name] = y

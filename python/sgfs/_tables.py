@@ -115,7 +115,7 @@ def write_columns(columns: Mapping[str, Any], stream: BinaryIO) -> None:
 def unmasked(values: Any) -> Any:
     """An array of NumPy in which masked values are missing ones."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        return values.astype(np.float64).filled(np.nan)
+        return np.ma.filled(values.astype(np.float64), np.nan)
     return np.asarray(values)
 
 
@@ -199,8 +199,13 @@ def _write_arrow(table: Any, more: Mapping[str, Any], stream: BinaryIO) -> None:
         for name, values in more.items():
             table = table.append_column(name, pa.array(_plain(values)))
     if hasattr(table, "scanner"):  # a dataset, of which few batches wait in memory
-        table = table.scanner(batch_size=BATCH_ROWS, batch_readahead=2,
-                              fragment_readahead=1).to_reader()
+        datasets = importlib.import_module("pyarrow.dataset")
+        how = {}
+        if "Parquet" in type(getattr(table, "format", None)).__name__:  # else it keeps whole files
+            how["fragment_scan_options"] = datasets.ParquetFragmentScanOptions(
+                pre_buffer=False)
+        table = table.scanner(batch_size=BATCH_ROWS, batch_readahead=2, fragment_readahead=1,
+                              **how).to_reader()
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
     if not isinstance(table, pa.RecordBatchReader):

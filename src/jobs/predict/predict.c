@@ -12,6 +12,7 @@
 #include "jobs/predict/predict.h"
 
 #include <omp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,7 +79,8 @@ static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err 
             p->draw[k] = (sgfsi_draw){draws->chain[c].theta + at * draws->D, (uint32_t)c, at};
         }
     }
-    const sgfs_model_kind *kind = p->kind = find_kind(draws, p->job.cfg, err);
+    if (p->kind == NULL) p->kind = find_kind(draws, p->job.cfg, err);
+    const sgfs_model_kind *kind = p->kind;
     sgfs_config *old = kind != NULL ? recall_config(draws, p->job.cfg, err) : NULL;
     if (old == NULL) return sgfsi_why(err);
     const sgfsi_origin origin = {.kind = kind,
@@ -123,13 +125,14 @@ static void caution(sgfsi_predict *p, const sgfs_draws *draws) {
                   "The run is not complete (%.200s): predictions are of the draws it has.", state);
 }
 
-sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const char *data, const char *out,
-                            const sgfs_config *cfg, sgfs_err *err) {
-    sgfs_err own = {SGFS_OK, ""};
-    if (err == NULL) err = &own;
+static sgfs_job *open_predict(const char *who, const sgfs_draws *draws,
+                              const sgfs_user_model *calls, const char *data, const char *out,
+                              const sgfs_config *cfg, sgfs_err *err) {
+    char needed[80];
+    snprintf(needed, sizeof needed, "%s: draws, data and a config are needed.", who);
     sgfsi_predict *p =
         sgfsi_job_new(&sgfsi_job_predict, sizeof *p, draws != NULL && data != NULL ? cfg : NULL,
-                      "sgfs_predict_open: draws, data and a config are needed.", err);
+                      needed, err);
     if (p == NULL) return NULL;
     p->path = sgfsi_arena_text(&p->job.arena, data);
     if (out != NULL) p->out = sgfsi_arena_text(&p->job.arena, out);
@@ -137,11 +140,35 @@ sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const char *data, const cha
     p->array = length >= 4 && strcmp(out + length - 4, ".npy") == 0;
     sgfs_status status = p->path == NULL || (out != NULL && p->out == NULL)
                              ? sgfsi_fail_memory(err, "predictions")
-                             : open_all(p, draws, err);
+                             : SGFS_OK;
+    if (status == SGFS_OK && calls != NULL) {
+        const char *name = sgfsi_json_get_text(draws->header, "model", "");
+        p->kind = sgfsi_user_kind(calls, who, err);
+        status = p->kind != NULL ? SGFS_OK : sgfsi_why(err);
+        if (status == SGFS_OK && strcmp(p->kind->name, name) != 0)
+            status = sgfsi_fail(err, SGFS_EUSAGE,
+                                "The run was made with the model %.100s, and not with %.100s.", name,
+                                p->kind->name);
+    }
+    if (status == SGFS_OK) status = open_all(p, draws, err);
     if (status == SGFS_OK) caution(p, draws);
     if (status == SGFS_OK && p->result.state == NULL)
         status = sgfsi_fail_memory(err, "predictions");
     return sgfsi_job_opened(&p->job, status);
+}
+
+sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const char *data, const char *out,
+                            const sgfs_config *cfg, sgfs_err *err) {
+    sgfs_err own = {SGFS_OK, ""};
+    return open_predict("sgfs_predict_open", draws, NULL, data, out, cfg, err != NULL ? err : &own);
+}
+
+sgfs_job *sgfs_predict_user(const sgfs_draws *draws, const sgfs_user_model *user_model,
+                            const char *data, const char *out, const sgfs_config *cfg,
+                            sgfs_err *err) {
+    sgfs_err own = {SGFS_OK, ""};
+    return open_predict("sgfs_predict_user", user_model != NULL ? draws : NULL, user_model, data,
+                        out, cfg, err != NULL ? err : &own);
 }
 
 static void close_predict(sgfs_job *job) {
