@@ -60,7 +60,7 @@ elif name == "polars":
     rows = polars.scan_parquet("rows.parquet")
 else:
     import duckdb
-    duckdb.sql("set memory_limit = '300MB'; set threads = 2; set preserve_insertion_order = true")
+    duckdb.sql("set memory_limit = '300MB'; set threads = 2; set enable_progress_bar = false")
     rows = duckdb.sql("select * from 'rows.parquet'")
 with Peak():
     packed = sgfs.pack(rows, out, target="y", memory="64M", progress=False)
