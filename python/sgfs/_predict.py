@@ -4,6 +4,7 @@ bits; every number in it comes from C."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import ctypes
 import os
@@ -56,10 +57,11 @@ def predict(fit: Fit, data: Any, kind: str, quantiles: Sequence[float], progress
     if isinstance(source, _inputs.Arrays) and kind != "scores":
         options.setdefault("target", "none")
     model = options.pop("model", None)
-    if model is None and fit.header["model"] not in dict(listed("models")):
+    name = fit.header["model"]
+    if model is None and name not in dict(listed("models")):
         if fit._origin is None:
-            raise UsageError(f"The run was made with the model {fit.header['model']}, which is none "
-                             "of the library's: hand it over, as model=.")
+            raise UsageError(f"The run was made with the model {name}, which is none of the "
+                             "library's: hand it over, as model=.")
         model = fit._origin.model
     if not isinstance(model, Model):
         options["model"] = model  # a shared object, or None
@@ -67,14 +69,11 @@ def predict(fit: Fit, data: Any, kind: str, quantiles: Sequence[float], progress
     with source.file() as name, tempfile.TemporaryDirectory(prefix="sgfs-") as folder:
         out = os.path.join(folder, "draws.npy" if draws else "predictions.csv")
         wanted = os.fsencode(out) if kind != "scores" else None
-        rows = (os.fsencode(name), wanted)
-        if isinstance(model, Model):
-            with model.lent() as calls:
-                result = run_job("sgfs_predict_user", fit._handle, ctypes.byref(calls), *rows,
-                                 config=config, progress=progress, keep=(calls,))
-        else:
-            result = run_job("sgfs_predict_open", fit._handle, *rows, config=config,
-                             progress=progress)
+        lent = model.lent() if isinstance(model, Model) else contextlib.nullcontext()
+        with lent as calls:
+            result = run_job("sgfs_predict_open", fit._handle, calls and ctypes.byref(calls),
+                             os.fsencode(name), wanted, config=config, progress=progress,
+                             keep=(calls,))
         if kind == "scores":
             return result
         if draws:

@@ -12,7 +12,6 @@
 #include "jobs/predict/predict.h"
 
 #include <omp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,14 +124,26 @@ static void caution(sgfsi_predict *p, const sgfs_draws *draws) {
                   "The run is not complete (%.200s): predictions are of the draws it has.", state);
 }
 
-static sgfs_job *open_predict(const char *who, const sgfs_draws *draws,
-                              const sgfs_user_model *calls, const char *data, const char *out,
-                              const sgfs_config *cfg, sgfs_err *err) {
-    char needed[80];
-    snprintf(needed, sizeof needed, "%s: draws, data and a config are needed.", who);
+/* The kind of the caller's callbacks, if they are of the model that the run was made with. */
+static sgfs_status take_calls(sgfsi_predict *p, const sgfs_draws *draws,
+                              const sgfs_user_model *calls, sgfs_err *err) {
+    const char *name = sgfsi_json_get_text(draws->header, "model", "");
+    p->kind = sgfsi_user_kind(calls, "sgfs_predict_open", err);
+    if (p->kind == NULL) return sgfsi_why(err);
+    if (strcmp(p->kind->name, name) == 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "The run was made with the model %.100s, and not with %.100s.", name,
+                      p->kind->name);
+}
+
+sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const sgfs_user_model *user_model,
+                            const char *data, const char *out, const sgfs_config *cfg,
+                            sgfs_err *err) {
+    sgfs_err own = {SGFS_OK, ""};
+    if (err == NULL) err = &own;
     sgfsi_predict *p =
         sgfsi_job_new(&sgfsi_job_predict, sizeof *p, draws != NULL && data != NULL ? cfg : NULL,
-                      needed, err);
+                      "sgfs_predict_open: draws, data and a config are needed.", err);
     if (p == NULL) return NULL;
     p->path = sgfsi_arena_text(&p->job.arena, data);
     if (out != NULL) p->out = sgfsi_arena_text(&p->job.arena, out);
@@ -141,34 +152,12 @@ static sgfs_job *open_predict(const char *who, const sgfs_draws *draws,
     sgfs_status status = p->path == NULL || (out != NULL && p->out == NULL)
                              ? sgfsi_fail_memory(err, "predictions")
                              : SGFS_OK;
-    if (status == SGFS_OK && calls != NULL) {
-        const char *name = sgfsi_json_get_text(draws->header, "model", "");
-        p->kind = sgfsi_user_kind(calls, who, err);
-        status = p->kind != NULL ? SGFS_OK : sgfsi_why(err);
-        if (status == SGFS_OK && strcmp(p->kind->name, name) != 0)
-            status = sgfsi_fail(err, SGFS_EUSAGE,
-                                "The run was made with the model %.100s, and not with %.100s.", name,
-                                p->kind->name);
-    }
+    if (status == SGFS_OK && user_model != NULL) status = take_calls(p, draws, user_model, err);
     if (status == SGFS_OK) status = open_all(p, draws, err);
     if (status == SGFS_OK) caution(p, draws);
     if (status == SGFS_OK && p->result.state == NULL)
         status = sgfsi_fail_memory(err, "predictions");
     return sgfsi_job_opened(&p->job, status);
-}
-
-sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const char *data, const char *out,
-                            const sgfs_config *cfg, sgfs_err *err) {
-    sgfs_err own = {SGFS_OK, ""};
-    return open_predict("sgfs_predict_open", draws, NULL, data, out, cfg, err != NULL ? err : &own);
-}
-
-sgfs_job *sgfs_predict_user(const sgfs_draws *draws, const sgfs_user_model *user_model,
-                            const char *data, const char *out, const sgfs_config *cfg,
-                            sgfs_err *err) {
-    sgfs_err own = {SGFS_OK, ""};
-    return open_predict("sgfs_predict_user", user_model != NULL ? draws : NULL, user_model, data,
-                        out, cfg, err != NULL ? err : &own);
 }
 
 static void close_predict(sgfs_job *job) {
