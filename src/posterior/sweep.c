@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LANES = 8, AHEAD = 4096 /* bytes */, CACHE = 128 << 10, LEAST = 64, MOST = 1024 };
+enum { LANES = 8, AHEAD = 4096 /* bytes */, CACHE = 128 << 10, STRIP = 32 << 10, LEAST = 64, MOST = 1024 };
 static const double most_shift = 1e4; /* of a column's mean, in sds */
 
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
@@ -129,6 +129,20 @@ static inline lanes f32_load(const float *x) {
             name##_predict_eight(row, k, beta, eta + i);                                           \
         }                                                                                          \
     }                                                                                              \
+    static void name##_scale(int64_t n, int64_t k, const type *x, int64_t stride,                  \
+                             const int64_t *list, const double *root, const double *shift,         \
+                             const double *scale, int64_t width, double *out) {                    \
+        for (int64_t i = 0; i < n; i++, out += width) {                                            \
+            const type *row = ROW(x, i);                                                           \
+            for (int64_t j = 0; j < k; j += LANES) {                                               \
+                int64_t at = j + LANES <= k ? j : k - LANES;                                       \
+                lanes v = name##_load(row + at);                                                   \
+                if (shift != NULL) v = (v - f64_load(shift + at)) * f64_load(scale + at);          \
+                v *= root[i];                                                                      \
+                memcpy(out + at, &v, sizeof v);                                                    \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
     static inline __attribute__((always_inline)) void name##_add_groups(                           \
         int groups, int apart, int64_t last, int64_t n, const type *x, int64_t stride,             \
         const int64_t *list, const double *r, double *g) {                                         \
@@ -243,6 +257,38 @@ void sgfsi_sweep_add(const sgfsi_sweep *s, int64_t first, int64_t n, const doubl
         if (!take_some(s, first + i, n - i, &rows, at)) return;
         if (rows.left < rows.n) add(s, &rows, at, 1, rows.n, r + i, g);
         else add(s, &rows, NULL, rows.stride, rows.n, r + i, g);
+    }
+}
+
+/* out (n x D) = sqrt(weight) x, standardised, with the intercept in front and zeros behind. */
+static void scale(const sgfsi_sweep *s, const sgfsi_side_by_side *rows, const int64_t *list,
+                  int64_t stride, int64_t n, const double *weight, double *out) {
+    const sgfs_data *d = s->model->data;
+    int64_t D = s->model->D, front = d->intercept ? 1 : 0;
+    double root[SGFSI_SWEEP_ROWS];
+    for (int64_t i = 0; i < n; i++) root[i] = sqrt(weight[i]);
+    if (rows->single)
+        f32_scale(n, d->features, rows->cells, stride, list, root, d->shift, d->scale, D,
+                  out + front);
+    else
+        f64_scale(n, d->features, rows->cells, stride, list, root, d->shift, d->scale, D,
+                  out + front);
+    for (int64_t i = 0; i < n; i++) {
+        if (front > 0) out[i * D] = root[i];
+        for (int64_t j = d->p; j < D; j++) out[i * D + j] = 0;
+    }
+}
+
+void sgfsi_sweep_square(const sgfsi_sweep *s, int64_t first, int64_t n, const double *weight,
+                        double *A, double *scratch) {
+    sgfsi_side_by_side rows;
+    int64_t at[MOST], D = s->model->D, some = STRIP / (D * (int64_t)sizeof *A);
+    some = some > SGFSI_SWEEP_ROWS ? SGFSI_SWEEP_ROWS : some < LEAST ? LEAST : some;
+    for (int64_t i = 0; i < n; i += rows.n) {
+        if (!take_some(s, first + i, n - i < some ? n - i : some, &rows, at)) return;
+        if (rows.left < rows.n) scale(s, &rows, at, 1, rows.n, weight + i, scratch);
+        else scale(s, &rows, NULL, rows.stride, rows.n, weight + i, scratch);
+        sgfsi_syrk_t(s->model->ctx.device, rows.n, D, 1.0, scratch, 1.0, A);
     }
 }
 

@@ -67,7 +67,7 @@ bool sgfsi_narrow_syrk_fits(int64_t n, int64_t k) {
 }
 
 void sgfsi_narrow_syrk(int64_t n, int64_t k, double a, const double *X, double b, double *C) {
-    for (int64_t i = 0; i < k; i++)
+    for (int64_t i = 0; b != 1 && i < k; i++)
         for (int64_t j = 0; j <= i; j++) C[i * k + j] = b != 0 ? b * C[i * k + j] : 0;
     int64_t strip = STRIP / (k * (int64_t)sizeof *X);
     if (strip < 4 * LEAST) strip = 4 * LEAST;
