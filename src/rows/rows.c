@@ -71,17 +71,6 @@ static int64_t table_row(const place *p, int64_t i) {
     return p->subset != NULL ? p->subset[row] : row;
 }
 
-/* Rows that were drawn lie anywhere: where one of the next begins is fetched, then the row. */
-static void fetch_sparse(const sgfs_csr *from, const place *p, int64_t i, int64_t n) {
-    enum { AHEAD = 8 };
-    if (i + 2 * AHEAD < n) __builtin_prefetch(&from->start[table_row(p, i + 2 * AHEAD)]);
-    if (i + AHEAD >= n) return;
-    int64_t k = from->start[table_row(p, i + AHEAD)];
-    __builtin_prefetch(&from->col[k]);
-    __builtin_prefetch(&from->value[k]);
-    __builtin_prefetch(&from->value[k + 8]);
-}
-
 static void copy_sparse(sgfsi_rows *r, const place *p, int64_t n) {
     const sgfs_data *d = r->data;
     const sgfs_csr *from = &d->table.csr;
@@ -89,7 +78,6 @@ static void copy_sparse(sgfsi_rows *r, const place *p, int64_t n) {
     int64_t to = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t row = table_row(p, i);
-        if (p->row != NULL) fetch_sparse(from, p, i, n);
         r->start[i] = to;
         if (d->intercept) {
             r->col[to] = 0;
