@@ -155,19 +155,12 @@ static sgfs_status check_value(const sgfs_option *row, const char *value, sgfs_e
 }
 
 static sgfs_status unknown_key(const sgfs_config *cfg, const char *key, sgfs_err *err) {
-    const char *best = NULL;
-    int64_t least = INT64_MAX;
-    for (int64_t i = 0; i < cfg->entries; i++) {
-        int64_t d = sgfsi_distance(key, cfg->entry[i].row->key);
-        if (d < least) {
-            least = d;
-            best = cfg->entry[i].row->key;
-        }
-    }
-    if (best != NULL && sgfsi_is_near(key, least)) {
+    sgfsi_guess g = {.word = key, .least = INT64_MAX};
+    for (int64_t i = 0; i < cfg->entries; i++) sgfsi_guess_try(&g, cfg->entry[i].row->key);
+    const char *near = sgfsi_guess_near(&g);
+    if (near != NULL)
         return sgfsi_fail(err, SGFS_EUSAGE, "There is no option \"%s\". Did you mean \"%s\"?", key,
-                          best);
-    }
+                          near);
     return sgfsi_fail(err, SGFS_EUSAGE, "There is no option \"%s\"; `sgfs help sample` lists them.",
                       key);
 }

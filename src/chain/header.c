@@ -139,6 +139,9 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run, sgfs_err *err) {
     sgfsi_json_text(o, "model", m->kind->name);
     sgfsi_json_text(o, "sampler", k->name);
     SGFSI_JSON(o, k->sampler, optimiser, exact);
+    SGFSI_JSON(o, m->kind, regression);
+    sgfsi_json_flag(o, "normal_prior", sgfsi_prior_is_quadratic(m));
+    if (m->ratio != NULL) sgfsi_json_text(o, "ratio", m->ratio);
     const char *advice[2];
     if (k->sampler->advise != NULL && k->sampler->advise(&run->plan, advice) > 0)
         sgfsi_json_text(o, "smaller_steps", advice[0]);
@@ -194,7 +197,6 @@ static void describe_settings(const sgfs_run *run, const sgfsi_setting *list, bo
         char own[SGFSI_NUM_CHARS];
         const sgfs_option *row = sgfsi_config_row(run->cfg, s->key);
         const char *value = sgfsi_plan_text(&run->plan, s->key, own);
-        size_t used = strlen(out);
         bool plain = s->always ? strcmp(value, "auto") == 0
                                : strcmp(value, row->value) == 0 || strcmp(value, "refactor") == 0;
         if (s->word == NULL || s->always != first || plain) continue;
@@ -202,7 +204,7 @@ static void describe_settings(const sgfs_run *run, const sgfsi_setting *list, bo
             sgfsi_format_digits(own, sgfsi_plan_num(&run->plan, s->key), 4);
             value = own;
         }
-        snprintf(out + used, room - used, ", %s %s", s->word, value);
+        sgfsi_append(out, room, ", %s %s", s->word, value);
     }
 }
 

@@ -53,19 +53,14 @@ sgfsi_trace *sgfsi_trace_new(sgfsi_arena *arena, int64_t chains, int64_t draws) 
     t->half = draws / 2;
     t->count = t->m * t->half;
     int64_t all = chains * draws, split = t->count > 0 ? t->count : 1;
-    t->split = SGFSI_DOUBLES(arena, split);
-    t->z = SGFSI_DOUBLES(arena, split);
-    t->scratch = SGFSI_DOUBLES(arena, split);
-    t->normal_score = SGFSI_DOUBLES(arena, split);
-    t->rho = SGFSI_DOUBLES(arena, t->half + 1);
-    t->half_mean = SGFSI_DOUBLES(arena, t->m);
-    t->middle = SGFSI_DOUBLES(arena, chains);
     t->sorted = sgfsi_arena_alloc(arena, all, sizeof *t->sorted);
     t->spare = sgfsi_arena_alloc(arena, all, sizeof *t->spare);
     t->bucket = sgfsi_arena_alloc(arena, COUNTERS, sizeof *t->bucket);
-    bool made = t->split && t->z && t->scratch && t->normal_score && t->rho && t->half_mean &&
-                t->middle && t->sorted && t->spare && t->bucket;
-    if (!made || !sgfsi_autocorr_init(&t->autocorr, arena, t->half)) return NULL;
+    if (!SGFSI_ROOM(arena, split, &t->split, &t->z, &t->scratch, &t->normal_score) ||
+        !SGFSI_ROOM(arena, t->half + 1, &t->rho) || !SGFSI_ROOM(arena, t->m, &t->half_mean) ||
+        !SGFSI_ROOM(arena, chains, &t->middle) || !t->sorted || !t->spare || !t->bucket ||
+        !sgfsi_autocorr_init(&t->autocorr, arena, t->half))
+        return NULL;
     for (int64_t i = 0; i < t->count / 2; i++) { /* count is even and the scores are symmetric */
         t->normal_score[i] = score_of((double)i + 1.0, t->count);
         t->normal_score[t->count - 1 - i] = -t->normal_score[i];
@@ -101,12 +96,28 @@ static void sort(sgfsi_trace *t) {
     }
 }
 
-static double quantile(const sgfsi_trace *t, double p) {
-    int64_t all = t->chains * t->draws;
+/* Between which two of `all` numbers in order a quantile lies, and how far it is on the way. */
+static double place(int64_t all, double p, int64_t *i, int64_t *next) {
     double h = (double)(all - 1) * p, below = floor(h);
-    int64_t i = (int64_t)below, next = i + 1 < all ? i + 1 : i;
-    double a = value_of(t->sorted[i].key), b = value_of(t->sorted[next].key), part = h - below;
+    *i = (int64_t)below;
+    *next = *i + 1 < all ? *i + 1 : *i;
+    return h - below;
+}
+
+static double between(double a, double b, double part) {
     return part < 0.5 ? a + (b - a) * part : b - (b - a) * (1.0 - part);
+}
+
+static double quantile(const sgfsi_trace *t, double p) {
+    int64_t i, next;
+    double part = place(t->chains * t->draws, p, &i, &next);
+    return between(value_of(t->sorted[i].key), value_of(t->sorted[next].key), part);
+}
+
+double sgfsi_quantile(int64_t n, const double *sorted, double p) {
+    int64_t i, next;
+    double part = place(n, p, &i, &next);
+    return between(sorted[i], sorted[next], part);
 }
 
 /* Normal scores of the count entries sorted by key, ties sharing the score of their average rank.
@@ -170,6 +181,18 @@ void sgfsi_trace_fold(sgfsi_trace *t, double *out) {
         t->spare[i].at = t->sorted[take_left ? left-- : right++].at;
     }
     score(t, t->spare, out);
+}
+
+/* The middle draws of odd chains are few: each goes where it belongs, and pushes the larger up. */
+void sgfsi_trace_values(const sgfsi_trace *t, double *out) {
+    int64_t all = t->chains * t->draws, n = t->count;
+    for (int64_t i = 0; i < all; i++)
+        out[i] = t->finite && i < n ? value_of(t->sorted[i].key) : NAN;
+    for (int64_t c = 0; t->finite && n < all; c++, n++) {
+        int64_t i = n;
+        for (; i > 0 && out[i - 1] > t->middle[c]; i--) out[i] = out[i - 1];
+        out[i] = t->middle[c];
+    }
 }
 
 /* One thread's share of the parameters. */

@@ -2,8 +2,7 @@
  * trace.h: the draws of one parameter, laid out for the diagnostics: chains split in halves,
  * sorted, rank-normalised. One workspace serves every parameter of a run in turn.
  */
-#ifndef SGFSI_TRACE_H
-#define SGFSI_TRACE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -40,7 +39,9 @@ void sgfsi_trace_load(sgfsi_trace *t, const double *const *chain, int64_t stride
  * of its own: a number depends on one parameter alone. False when memory ran out. */
 bool sgfsi_trace_each(const sgfs_draws *d, const sgfsi_used *used, int64_t threads,
                       void (*take)(void *user, int64_t i, sgfsi_trace *t), void *user);
+/* Every draw in order into out, chains x draws; NaN where not all of them are finite. */
+void sgfsi_trace_values(const sgfsi_trace *t, double *out);
+/* The p quantile of n numbers in order (n > 0): linear between neighbours, as numpy's default. */
+double sgfsi_quantile(int64_t n, const double *sorted, double p);
 /* Rank-normalised |x - median| of the split draws into out, m x half. */
 void sgfsi_trace_fold(sgfsi_trace *t, double *out);
-
-#endif

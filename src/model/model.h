@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * model.h: a model bound to data: what every kind shares, and the rows of the model table.
  */
-#ifndef SGFSI_MODEL_H
-#define SGFSI_MODEL_H
+#pragma once
 
 #include "context/context.h"
 #include "model/labels.h"
@@ -38,6 +37,7 @@ struct sgfs_model {
     sgfsi_json *warnings;    /* sentences for the summary */
     int64_t outputs;         /* of `predict` for each row: labels, or 1 */
     sgfsi_labels labels;     /* of a classification (labels.h); else none */
+    const char *ratio;       /* what exp of a coefficient is called; NULL: nothing */
     int64_t scratch_per_row; /* doubles of workspace the kind wants for each row of a batch */
     int64_t curvature_scratch_per_row; /* the same while `curvature` runs, where it is more */
     int64_t exact_scratch_per_row;     /* the same for `third` and `remainder` */
@@ -86,5 +86,3 @@ void sgfsi_model_name(sgfs_model *m, int64_t i, const char *name);
 /* An option of another model is a mistake to name, not to pass over. */
 sgfs_status sgfsi_check_model_options(const sgfs_config *cfg, const sgfs_model_kind *kind,
                                       sgfs_err *err);
-
-#endif

@@ -47,7 +47,7 @@
 #include "model/prior.h"
 #include "posterior/exact_fit.h"
 
-enum { ROUNDS = 12, MOST_CELLS = 1 << 28 };
+enum { ROUNDS = 40, MOST_CELLS = 1 << 28 };
 /* Of log sigma0 to the mode; and how far it goes at once: a residual that rounding hides now shows
  * when the centre is nearer. */
 static const double close_enough = 4, stride = 6;
@@ -129,10 +129,8 @@ static sgfs_status pass(columns *c, const double *b, double *info, sgfs_err *err
 
 static sgfs_status gather_gram(columns *c, sgfs_err *err) {
     int64_t D = c->m->D;
-    double *info = SGFSI_DOUBLES(c->own, D * D);
-    c->theta = SGFSI_DOUBLES(c->own, D);
-    c->G = SGFSI_DOUBLES(c->own, D);
-    if (info == NULL || c->theta == NULL || c->G == NULL)
+    double *info;
+    if (!SGFSI_ROOM(c->own, D * D, &info) || !SGFSI_ROOM(c->own, D, &c->theta, &c->G))
         return sgfsi_fail_memory(err, "the sums over all rows");
     sgfs_status status = sgfsi_full_open(&c->full, c->m, c->threads, true, c->own, err);
     c->full.log = sgfsi_config_log(c->m->cfg);
@@ -249,18 +247,16 @@ static sgfs_status reduce(columns *c, const double *P, const double *mean, const
                           double log_sigma, sgfs_err *err) {
     sgfsi_least_squares *s = c->s;
     int64_t N = c->m->data->N, p = s->p;
-    double *X = SGFSI_DOUBLES(c->own, N * p), *seen = NULL;
-    c->y = SGFSI_DOUBLES(c->own, N);
-    c->residual = SGFSI_DOUBLES(c->own, N);
-    if (X == NULL || c->y == NULL || c->residual == NULL) return sgfsi_fail_memory(err, "the rows");
+    double *X, *seen = NULL;
+    if (!SGFSI_ROOM(c->own, N * p, &X) || !SGFSI_ROOM(c->own, N, &c->y, &c->residual))
+        return sgfsi_fail_memory(err, "the rows");
     sgfs_status status = collect_rows(c, base, log_sigma, X, c->y, err);
     if (status == SGFS_OK) status = sort_columns(c, X, P, err);
     if (status != SGFS_OK) return status;
     int64_t m = p - s->single;
-    double *S = SGFSI_DOUBLES(c->own, N * m);
-    s->mean = SGFSI_DOUBLES(c->arena, m);
-    s->scale = SGFSI_DOUBLES(c->arena, m);
-    if (S == NULL || s->mean == NULL || s->scale == NULL) return sgfsi_fail_memory(err, "the rows");
+    double *S;
+    if (!SGFSI_ROOM(c->own, N * m, &S) || !SGFSI_ROOM(c->arena, m, &s->mean, &s->scale))
+        return sgfsi_fail_memory(err, "the rows");
     for (int64_t j = 0; j < m; j++) {
         s->mean[j] = mean[s->column[s->single + j]];
         s->scale[j] = 1 / sqrt(P[s->column[s->single + j]]);
@@ -399,12 +395,7 @@ static sgfs_status factor_twice(columns *c, double *A, int64_t *bad, sgfs_err *e
     const sgfsi_least_squares *s = c->s;
     int64_t q = s->q;
     double share = 256 * (double)q * DBL_EPSILON, scale = exp(-2 * s->log_sigma0);
-    if (c->first == NULL) {
-        c->first = SGFSI_DOUBLES(c->own, q * q);
-        c->second = SGFSI_DOUBLES(c->own, q * q);
-        c->turn = SGFSI_DOUBLES(c->own, q * q);
-    }
-    if (c->first == NULL || c->second == NULL || c->turn == NULL)
+    if (c->first == NULL && !SGFSI_ROOM(c->own, q * q, &c->first, &c->second, &c->turn))
         return sgfsi_fail_memory(err, "the coordinates of the regression");
     fill_information(c, share, c->first);
     int64_t failed = sgfsi_potrf(s->device, q, c->first);
@@ -530,18 +521,21 @@ static sgfs_status refuse_exact(columns *c, double log_sigma, bool surely, sgfs_
 }
 
 /* From the first look to coordinates at a sigma0 near the mode of sigma. prior: precision and mean
- * of log sigma. */
+ * of log sigma. Where the residual is lost beside the prior's pull at that sigma0 (few rows that fit
+ * well: a prior alone then holds sigma up), a smaller sigma0 shows it: rounding, or a noise. */
 static sgfs_status settle(columns *c, const double prior[2], sgfs_err *err) {
     const double small = 18; /* sigma0 is less than 1e-8 of where it began: R^2 is 1 */
     sgfsi_least_squares *s = c->s;
     double *A = SGFSI_DOUBLES(c->own, s->q * s->q), *step = SGFSI_DOUBLES(c->own, s->q);
     double *work = SGFSI_DOUBLES(c->own, SGFS_EIGEN_WORK(s->q)), mode = 0, first = s->log_sigma0;
+    bool determined = c->X == NULL && s->W > (double)s->q, descends = false, seen = false;
     if (A == NULL || step == NULL || work == NULL)
         return sgfsi_fail_memory(err, "the coordinates of the regression");
     for (int round = 0; round < ROUNDS; round++) {
         int64_t bad;
         sgfs_status status = factor(c, A, &bad, err), exact = SGFS_OK;
-        if (status == SGFS_ENUMERIC && c->P[bad] > 0 && s->log_sigma0 < first - small)
+        bool tiny = descends || s->log_sigma0 < first - small;
+        if (status == SGFS_ENUMERIC && c->P[bad] > 0 && tiny)
             exact = refuse_exact(c, s->log_sigma0, true, err); /* it hides the prior */
         if (exact != SGFS_OK) return exact;
         if (status == SGFS_OK) status = recentre(c, A, step, err);
@@ -552,16 +546,21 @@ static sgfs_status settle(columns *c, const double prior[2], sgfs_err *err) {
         s->law.precision = prior[0] / 4;
         s->law.middle = 2 * (s->log_sigma0 - prior[1]);
         status = sgfsi_sigma_law_mode(&s->law, &mode, err);
-        /* no residual yet, and no prior: with a smaller sigma0 there may be one */
-        bool none = status != SGFS_OK && s->law.R == 0 && s->W > (double)s->q && c->X == NULL;
-        if (none) mode = 2 * stride;
-        double next = s->log_sigma0 - fmax(-stride, fmin(mode / 2, stride));
-        exact = refuse_exact(c, next, false, err);
+        double noise = s->law.R > 0 ? log(s->law.R / (s->W - (double)s->q)) / 2 : 0, next;
+        bool there = status != SGFS_OK || fabs(mode) <= 2 * close_enough;
+        if (descends && s->law.R > 0) exact = refuse_exact(c, s->log_sigma0 + noise, false, err);
+        seen = seen || s->law.R > 0;
+        descends =
+            determined && s->law.R == 0 && (descends || (there && !seen) || status != SGFS_OK);
+        if (descends) mode = 2 * stride;
+        next = s->log_sigma0 - fmax(-stride, fmin(mode / 2, stride));
+        if (exact == SGFS_OK) exact = refuse_exact(c, next, false, err);
         if (exact != SGFS_OK) return exact;
-        if (!none && (status != SGFS_OK || fabs(mode) <= 2 * close_enough)) return status;
+        if (there && !descends) return status;
         s->log_sigma0 = next;
     }
-    return SGFS_OK;
+    return sgfsi_fail(err, SGFS_ENUMERIC,
+                      "No noise was found that suits the rows: give it with --sigma.");
 }
 
 /* s->prior. T'T is the inverse of the information, and T Lambda (centre - mean) = kappa. */
@@ -591,22 +590,11 @@ static sgfs_status judge_prior(const columns *c, sgfs_err *err) {
 static sgfs_status make_room(columns *c, sgfs_err *err) {
     sgfsi_least_squares *s = c->s;
     int64_t q = s->q;
-    double *room = SGFSI_DOUBLES(c->arena, 6 * q);
-    s->T = SGFSI_DOUBLES(c->arena, q * q);
-    c->gram = SGFSI_DOUBLES(c->own, q * q);
-    c->gradient = SGFSI_DOUBLES(c->own, 4 * q);
-    if (room == NULL || s->T == NULL || c->gram == NULL || c->gradient == NULL)
-        return sgfsi_fail_memory(err, "the coordinates of the regression");
-    c->P = c->gradient + q;
-    c->mean = c->gradient + 2 * q;
-    c->turned = c->gradient + 3 * q;
-    s->centre = room;
-    s->d = room + q;
-    s->nu = room + 2 * q;
-    s->gamma = room + 3 * q;
-    s->kappa = room + 4 * q;
-    s->delta = room + 5 * q;
-    return SGFS_OK;
+    bool made =
+        SGFSI_ROOM(c->arena, q, &s->centre, &s->d, &s->nu, &s->gamma, &s->kappa, &s->delta) &&
+        SGFSI_ROOM(c->arena, q * q, &s->T) && SGFSI_ROOM(c->own, q * q, &c->gram) &&
+        SGFSI_ROOM(c->own, q, &c->gradient, &c->P, &c->mean, &c->turned);
+    return made ? SGFS_OK : sgfsi_fail_memory(err, "the coordinates of the regression");
 }
 
 static sgfs_status open_columns(columns *c, sgfs_err *err) {

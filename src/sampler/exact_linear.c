@@ -61,11 +61,9 @@ static sgfs_status open_exact_linear(sgfs_sampler *s, sgfs_err *err) {
         report(s, e->fit);
         sgfsi_sampler_tell_prior(s, e->fit->prior);
     }
-    e->c = SGFSI_DOUBLES(s->arena, 3 * e->fit->q + s->D);
-    if (e->c == NULL) return sgfsi_fail_memory(err, "the sampler");
-    e->work = e->c + e->fit->q;
-    e->z = e->c + 3 * e->fit->q;
-    return SGFS_OK;
+    bool room = SGFSI_ROOM(s->arena, e->fit->q, &e->c) && SGFSI_ROOM(s->arena, s->D, &e->z) &&
+                SGFSI_ROOM(s->arena, 2 * e->fit->q, &e->work);
+    return room ? SGFS_OK : sgfsi_fail_memory(err, "the sampler");
 }
 
 static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *theta, double *stats,
@@ -86,11 +84,6 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
     return sgfsi_least_squares_lp(fit, e->c, theta, &stats[0], err);
 }
 
-static double tau(const sgfsi_plan *plan) {
-    (void)plan;
-    return 1;
-}
-
 static const char *const stats[] = {SGFSI_STAT_LP, NULL};
 static const sgfs_option options[] = {SGFSI_OPTIONS_END};
 
@@ -107,5 +100,5 @@ const sgfs_sampler_kind sgfs_sampler_exact_linear = {
     .open = open_exact_linear,
     .step = step,
     .fields = sgfsi_no_fields,
-    .tau = tau,
+    .tau = sgfsi_tau_of_one,
 };

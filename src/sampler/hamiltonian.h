@@ -2,8 +2,7 @@
  * hamiltonian.h: what HMC and NUTS share: points of phase space, the metric, the leapfrog step, the
  * energy, and what warm-up does to metric and step size.
  */
-#ifndef SGFSI_HAMILTONIAN_H
-#define SGFSI_HAMILTONIAN_H
+#pragma once
 
 #include "base/rng.h"
 #include "sampler/adapt.h"
@@ -21,6 +20,12 @@
     {"sampler.metric", "metric", SGFS_CHOICE, "auto", 1, 0, "auto|identity|diag|dense|fisher",     \
      "mass matrix (auto: dense up to 200 parameters, else diag; fisher: at the mode)"}
 /* clang-format on */
+
+/* Statistics of a draw that a trajectory led to, by the kind's own enum. */
+#define SGFSI_TRAJECTORY_STATS                                                                     \
+    [LP] = SGFSI_STAT_LP, [ACCEPTANCE] = SGFSI_STAT_ACCEPTANCE,                                    \
+    [STEP_SIZE] = SGFSI_STAT_STEP_SIZE, [STEPS] = SGFSI_STAT_N_STEPS,                              \
+    [DIVERGING] = SGFSI_STAT_DIVERGING, [ENERGY] = SGFSI_STAT_ENERGY
 
 enum { SGFSI_MOST_AUTO_DENSE = 200 };        /* parameters up to which "auto" is dense */
 static const double sgfsi_most_error = 1000; /* energy error past which a trajectory diverges */
@@ -92,5 +97,3 @@ double sgfsi_hamiltonian_energy(const sgfsi_hamiltonian *h, sgfsi_point *z);
 /* End iteration now->t, whose acceptance was this, with h->here the draw: warm-up learns. */
 sgfs_status sgfsi_hamiltonian_end(sgfsi_hamiltonian *h, const sgfs_iteration *now,
                                   double acceptance, sgfs_err *err);
-
-#endif

@@ -77,13 +77,8 @@ static const sgfs_option options[] = {SGFSI_HAMILTONIAN_OPTIONS,
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static bool open_tree(tree *t, int64_t D, sgfsi_arena *arena) {
-    double *room = SGFSI_DOUBLES(arena, 7 * D);
-    if (room == NULL) return false;
-    *t = (tree){.begin = {room, room + D},
-                .end = {room + 2 * D, room + 3 * D},
-                .rho = room + 4 * D,
-                .chosen = {.q = room + 5 * D, .G = room + 6 * D}};
-    return true;
+    return SGFSI_ROOM(arena, D, &t->begin.p, &t->begin.v, &t->end.p, &t->end.v, &t->rho,
+                      &t->chosen.q, &t->chosen.G);
 }
 
 static sgfs_status open_nuts(sgfs_sampler *sampler, sgfs_err *err) {
@@ -238,14 +233,8 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     return sgfsi_hamiltonian_end(h, now, stats[ACCEPTANCE], err);
 }
 
-static const char *const stats[] = {[LP] = SGFSI_STAT_LP,
-                                    [ACCEPTANCE] = SGFSI_STAT_ACCEPTANCE,
-                                    [STEP_SIZE] = SGFSI_STAT_STEP_SIZE,
-                                    [DEPTH] = SGFSI_STAT_TREE_DEPTH,
-                                    [STEPS] = SGFSI_STAT_N_STEPS,
-                                    [DIVERGING] = SGFSI_STAT_DIVERGING,
-                                    [ENERGY] = SGFSI_STAT_ENERGY,
-                                    [STATS] = NULL};
+static const char *const stats[] = {
+    SGFSI_TRAJECTORY_STATS, [DEPTH] = SGFSI_STAT_TREE_DEPTH, [STATS] = NULL};
 
 static const char *const tuned[] = {"sampler.epsilon", NULL};
 

@@ -4,8 +4,7 @@
  * A sampler sees the posterior (sgfsi_eval) and the algebra of symmetric matrices (sgfs_sym), never
  * rows.
  */
-#ifndef SGFSI_SAMPLER_H
-#define SGFSI_SAMPLER_H
+#pragma once
 
 #include "base/fields.h"
 #include "base/json.h"
@@ -118,6 +117,7 @@ sgfs_status sgfsi_sampler_reanchor(sgfs_sampler *s, const double *theta, sgfs_er
 void sgfsi_sampler_fields(sgfs_sampler *s, sgfsi_fields *list);
 /* For kinds that keep nothing from one iteration to the next. */
 void sgfsi_no_fields(const sgfs_sampler *s, sgfsi_fields *list);
+double sgfsi_tau_of_one(const sgfsi_plan *plan); /* the `tau` of kinds with independent draws */
 /* While opening a chain that is not the first: the kind's fields whose names begin with `prefix`
  * ("": all) become those of the first chain. */
 sgfs_status sgfsi_sampler_borrow(sgfs_sampler *s, const char *prefix, sgfs_err *err);
@@ -257,5 +257,3 @@ sgfs_status sgfsi_schedule_gradient(sgfs_sampler *sampler, const sgfs_iteration 
                                     sgfs_err *err);
 /* While such a kind is opened: some iteration of its cycles must be kept. */
 sgfs_status sgfsi_schedule_check(const sgfs_sampler *sampler, sgfs_err *err);
-
-#endif

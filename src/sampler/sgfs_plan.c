@@ -3,7 +3,6 @@
  * contradict each other, and how it describes itself. The step is in sgfs.c.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -247,18 +246,14 @@ int sgfsi_sgfs_advise(const sgfsi_plan *plan, const char *advice[2]) {
 void sgfsi_sgfs_describe(const sgfs_sampler *sampler, char *out, size_t room) {
     const settings *set = sampler->settings;
     const sgfsi_plan *plan = sampler->plan;
-    char number[SGFSI_NUM_CHARS], annealed[64] = "", cycles[64] = "", every[64] = "";
-    sgfsi_format_digits(number, set->anneal.to, 3);
-    if (set->anneal.delta > 0) snprintf(annealed, sizeof annealed, " annealed to %s", number);
+    if (set->anneal.delta > 0)
+        sgfsi_append(out, room, " annealed to %s", SGFSI_DIGITS(set->anneal.to, 3));
     if (set->anneal.cycles > 0)
-        snprintf(cycles, sizeof cycles, " in %lld cycles", (long long)set->anneal.cycles);
+        sgfsi_append(out, room, " in %lld cycles", (long long)set->anneal.cycles);
     if (plan->fisher.turns.every > 1)
-        snprintf(every, sizeof every, ", Fisher update 1 in %lld",
-                 (long long)plan->fisher.turns.every);
+        sgfsi_append(out, room, ", Fisher update 1 in %lld", (long long)plan->fisher.turns.every);
     bool unnamed = strcmp(plan->kinds.name, "sgfs") == 0; /* the name does not say which matrix */
-    size_t used = strlen(out);
-    snprintf(out + used, room - used, "%s%s%s%s%s", annealed, cycles, every,
-             unnamed ? ", matrix " : "", unnamed ? sampler->fisher->name : "");
+    if (unnamed) sgfsi_append(out, room, ", matrix %s", sampler->fisher->name);
 }
 
 double sgfsi_sgfs_tau(const sgfsi_plan *plan) {

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "diagnostics/ess.h"
+#include "diagnostics/interval.h"
 #include "diagnostics/measures.h"
 #include "diagnostics/moments.h"
 #include "diagnostics/normal.h"
@@ -184,6 +185,60 @@ static void test_a_number_that_is_none_gives_nan(void **state) {
     assert_true(isnan(sgfsi_ess_bulk(t)) && isnan(sgfsi_ess_tail(t)) && isnan(sgfsi_rhat(t)));
     assert_true(isnan(t->q50) && isnan(t->sd));
     sgfsi_arena_free(&arena);
+}
+
+/* ---- intervals
+ * --------------------------------------------------------------------------- */
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void test_draws_in_order_have_the_middle_ones_too(void **state) {
+    (void)state;
+    for (int64_t n = 4; n <= 7; n++) {
+        sgfsi_arena arena = {0};
+        double *x = make_series(&arena, 3, n), *out = SGFSI_DOUBLES(&arena, 3 * n);
+        const double *chain[] = {x, x + n, x + 2 * n};
+        sgfsi_trace *t = sgfsi_trace_new(&arena, 3, n);
+        sgfsi_trace_load(t, chain, 1);
+        sgfsi_trace_values(t, out);
+        qsort(x, (size_t)(3 * n), sizeof *x, by_size);
+        assert_memory_equal(x, out, (size_t)(3 * n) * sizeof *x);
+        sgfsi_interval i = sgfsi_interval_of(3 * n, out, 0.9, SGFSI_EQUAL_TAILED, false);
+        assert_close(i.low, t->q5, 1e-15, "low");
+        assert_close(i.centre, t->q50, 1e-15, "centre");
+        assert_close(i.high, t->q95, 1e-15, "high");
+        sgfsi_arena_free(&arena);
+    }
+}
+
+/* Squares of 0 .. 19: the shortest interval is at the lower end. exp of -x^2 is the other way. */
+static void test_intervals_by_hand(void **state) {
+    (void)state;
+    double square[20], fall[20];
+    for (int i = 0; i < 20; i++) {
+        square[i] = i * i;
+        fall[i] = -0.01 * (19 - i) * (19 - i) + 1e-9 * i;
+    }
+    sgfsi_interval i = sgfsi_interval_of(20, square, 0.5, SGFSI_HIGHEST_DENSITY, false);
+    assert_true(i.low == 0 && i.high == 100 && i.centre == 90.5);
+    i = sgfsi_interval_of(20, square, 0.5, SGFSI_EQUAL_TAILED, false);
+    assert_true(i.low == 22.75 && i.high == 203.25);
+    /* of the logs the upper end is dense, of the ratios the lower one is */
+    i = sgfsi_interval_of(20, fall, 0.5, SGFSI_HIGHEST_DENSITY, false);
+    assert_true(i.low == fall[9] && i.high == fall[19]);
+    i = sgfsi_interval_of(20, fall, 0.5, SGFSI_HIGHEST_DENSITY, true);
+    assert_true(i.low == exp(fall[0]) && i.high == exp(fall[10]));
+    i = sgfsi_interval_of(20, fall, 0.5, SGFSI_EQUAL_TAILED, true);
+    assert_close(i.low, exp(0.25 * fall[4] + 0.75 * fall[5]), 1e-14, "low");
+    const double late[] = {1.5, 2, 2.1, 2.2, 2.3, 9};
+    i = sgfsi_interval_of(6, late, 0.5, SGFSI_HIGHEST_DENSITY, true);
+    assert_true(i.low == exp(2) && i.high == exp(2.3));
+    i = sgfsi_interval_of(1, square + 3, 0.95, SGFSI_HIGHEST_DENSITY, false);
+    assert_true(i.low == 9 && i.centre == 9 && i.high == 9);
+    assert_true(isnan(sgfsi_interval_of(0, square, 0.9, SGFSI_EQUAL_TAILED, false).centre));
 }
 
 /* ---- draws made by hand
@@ -669,6 +724,8 @@ int main(void) {
         cmocka_unit_test(test_fft_autocovariance_is_the_direct_sum),
         cmocka_unit_test(test_tiny_scale_is_not_called_constant),
         cmocka_unit_test(test_a_number_that_is_none_gives_nan),
+        cmocka_unit_test(test_draws_in_order_have_the_middle_ones_too),
+        cmocka_unit_test(test_intervals_by_hand),
         cmocka_unit_test(test_moments_of_the_kept_draws),
         cmocka_unit_test(test_moments_of_every_iteration),
         cmocka_unit_test(test_summary_counts_costs),

@@ -6,8 +6,7 @@
  * words. Here messages are read one after another, and every number in them is checked against the
  * bytes that are there. Compressed bodies are refused.
  */
-#ifndef SGFSI_IPC_H
-#define SGFSI_IPC_H
+#pragma once
 
 #include "base/bytes.h"
 
@@ -54,10 +53,12 @@ typedef struct sgfsi_ipc_words {
     int64_t id, count, room;
     char **text;      /* malloc'ed; NULL: a missing value */
     int64_t replaced; /* how often all of them were replaced */
+    double bytes;     /* of memory, about */
 } sgfsi_ipc_words;
 
 typedef struct sgfsi_ipc {
-    const char *path; /* borrowed */
+    const char *path;  /* borrowed */
+    double most_bytes; /* of a batch, and of a dictionary, in memory; 0 or less: no limit */
     sgfsi_bytes *in;
     bool ended; /* what follows are no more batches */
     int64_t fields, words;
@@ -73,7 +74,7 @@ typedef struct sgfsi_ipc {
 /* Does a file that begins so hold Arrow? */
 bool sgfsi_ipc_probe(const unsigned char *head, size_t bytes);
 /* The columns. On failure it is to be closed as well. */
-sgfs_status sgfsi_ipc_open(sgfsi_ipc *a, const char *path, sgfs_err *err);
+sgfs_status sgfsi_ipc_open(sgfsi_ipc *a, const char *path, double most_bytes, sgfs_err *err);
 void sgfsi_ipc_close(sgfsi_ipc *a); /* safe on a zeroed value */
 /* The first batch comes next again; the columns stay what they were. */
 sgfs_status sgfsi_ipc_rewind(sgfsi_ipc *a, sgfs_err *err);
@@ -90,5 +91,3 @@ double sgfsi_ipc_number(const sgfsi_ipc_array *array, int64_t i); /* of kinds BO
 /* A text where it lies; false: the file is damaged. */
 bool sgfsi_ipc_text(const sgfsi_ipc_array *array, int64_t i, const char **text, size_t *bytes);
 sgfs_status sgfsi_ipc_damaged(const sgfsi_ipc *a, const char *what, sgfs_err *err);
-
-#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ * interval.c: intervals of one parameter's draws.
+ *
+ * Equal tails: the (1 - share)/2 and (1 + share)/2 quantiles, type 7 as everywhere (trace.c). exp is
+ * monotone, so the same interval of a ratio is exp of its ends. Highest density: the shortest
+ * interval from one draw to another that is floor(share n) draws further on, as ArviZ has it. exp
+ * moves it, so that of a ratio is looked for among the ratios themselves.
+ */
+#include "diagnostics/interval.h"
+
+#include <math.h>
+
+static double scaled(double x, bool ratio) {
+    return ratio ? exp(x) : x;
+}
+
+static sgfsi_interval shortest(int64_t n, const double *sorted, double share, bool ratio) {
+    int64_t step = (int64_t)floor(share * (double)n);
+    step = step < n ? step : n - 1;
+    sgfsi_interval best = {.low = scaled(sorted[0], ratio), .high = scaled(sorted[step], ratio)};
+    for (int64_t i = 1; i + step < n; i++) {
+        double low = scaled(sorted[i], ratio), high = scaled(sorted[i + step], ratio);
+        if (high - low < best.high - best.low) best = (sgfsi_interval){.low = low, .high = high};
+    }
+    return best;
+}
+
+sgfsi_interval sgfsi_interval_of(int64_t n, const double *sorted, double share,
+                                 sgfsi_interval_kind kind, bool ratio) {
+    sgfsi_interval out = {NAN, NAN, NAN};
+    if (n == 0 || !isfinite(sorted[0]) || !isfinite(sorted[n - 1])) return out;
+    if (kind == SGFSI_HIGHEST_DENSITY) {
+        out = shortest(n, sorted, share, ratio);
+    } else {
+        out.low = scaled(sgfsi_quantile(n, sorted, 0.5 * (1 - share)), ratio);
+        out.high = scaled(sgfsi_quantile(n, sorted, 0.5 * (1 + share)), ratio);
+    }
+    out.centre = scaled(sgfsi_quantile(n, sorted, 0.5), ratio);
+    return out;
+}
+
+const char *sgfsi_ratio_name(const sgfs_draws *d) {
+    return sgfsi_json_get_text(d->header, "ratio", NULL);
+}
