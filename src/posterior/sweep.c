@@ -3,14 +3,23 @@
  *
  * Columns are taken eight at a time. The last group of a row overlaps the one before it where their
  * number is no multiple of eight; its coefficients are 0 where they were counted already. Sums are
- * made in an order that depends on the number of columns alone.
+ * made in an order that depends on the number of columns and on the vectors this was compiled for
+ * alone. Rows of a pass are fetched AHEAD bytes before they are wanted: processors do not look
+ * beyond the end of a page.
  */
 #include "posterior/sweep.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { LANES = 8, AHEAD = 4096 /* bytes */, CACHE = 128 << 10, STRIP = 32 << 10, LEAST = 64, MOST = 1024 };
+enum {
+    LANES = 8,
+    AHEAD = 4096,      /* bytes */
+    CACHE = 128 << 10, /* bytes of a block: beside others in the second cache */
+    STRIP = 32 << 10,  /* of scaled rows: in the first */
+    LEAST = 64,        /* rows */
+    MOST = 1024
+};
 static const double most_shift = 1e4; /* of a column's mean, in sds */
 
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
@@ -172,22 +181,22 @@ static inline lanes f32_load(const float *x) {
             int64_t left = k - j, groups = (left + LANES - 1) / LANES;                             \
             if (groups > PANEL) groups = PANEL;                                                    \
             int64_t last = groups * LANES <= left ? (groups - 1) * LANES : left - LANES;           \
-            switch (groups) {                                                                      \
-                PANELS(name)                                                                       \
-            }                                                                                      \
+            switch (groups) { PANELS(name) }                                                       \
         }                                                                                          \
     }
 #define CASE(name, groups, apart)                                                                  \
     case groups: name##_add_groups(groups, apart, last, n, x + j, stride, list, r, g + j); break;
+/* clang-format off */
 #if defined __AVX512F__
 enum { PANEL = 8 };
 #define PANELS(name)                                                                               \
     CASE(name, 1, 4) CASE(name, 2, 4) CASE(name, 3, 2) CASE(name, 4, 2)                            \
     CASE(name, 5, 1) CASE(name, 6, 1) CASE(name, 7, 1) CASE(name, 8, 1)
-#else
+#else /* half as many, and shorter, registers */
 enum { PANEL = 4 };
 #define PANELS(name) CASE(name, 1, 4) CASE(name, 2, 2) CASE(name, 3, 1) CASE(name, 4, 1)
 #endif
+/* clang-format on */
 
 KERNELS(f64, double)
 KERNELS(f32, float)

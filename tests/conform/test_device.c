@@ -180,8 +180,8 @@ static void check_syrk_t(const sgfs_device *dev, int64_t m, int64_t k, double a,
 static void test_narrow_syrk_of_every_width(void **state) {
     (void)state;
     EACH_DEVICE(dev)
-        for (int64_t k = 1; k < 70; k++)
-            for (int64_t m = 8; m < 2000; m = 5 * m + 3) check_syrk_t(dev, m, k, 0.7, 1.5);
+    for (int64_t k = 1; k < 70; k++)
+        for (int64_t m = 8; m < 2000; m = 5 * m + 3) check_syrk_t(dev, m, k, 0.7, 1.5);
 }
 
 static void test_products_of_every_shape(void **state) {

@@ -160,7 +160,8 @@ static void test_chunks_change_nothing(void **state) {
     assert_true(lp[0] == lp[1]);
     assert_memory_equal(G[0], G[1], sizeof G[0]);
     for (int64_t j = 0; j <= COLS; j++)
-        assert_memory_equal(A[0] + j * (COLS + 1), A[1] + j * (COLS + 1), sizeof **A * (size_t)(j + 1));
+        assert_memory_equal(A[0] + j * (COLS + 1), A[1] + j * (COLS + 1),
+                            sizeof **A * (size_t)(j + 1));
     sgfs_data_free(d);
     sgfs_config_free(cfg);
 }
