@@ -386,7 +386,7 @@ static sgfs_status recall_words(sgfsi_transform *s, const sgfsi_json *saved, sgf
     words *w = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *w);
     if (w == NULL) return sgfsi_fail_memory(err, "the words");
     w->onehot = strcmp(sgfsi_json_get_text(saved, "coding", ""), "onehot") == 0;
-    (void)sgfsi_json_as_flag(sgfsi_json_get(saved, "reference"), &w->reference);
+    w->reference = sgfsi_json_get_flag(saved, "reference");
     w->dictionary = sgfsi_arena_alloc(s->arena, s->in.cols + 1, sizeof *w->dictionary);
     if (w->dictionary == NULL) return sgfsi_fail_memory(err, "the words");
     for (int64_t k = 0; status == SGFS_OK && k < sgfsi_json_length(columns); k++) {
