@@ -60,6 +60,7 @@ static void print_classes(const sgfs_prediction *p) {
     print_value("error rate", p->error, p->error_se, "");
     print_value("log loss", p->log_loss, p->log_loss_se, " nats a row");
     print_value("Brier score", p->brier, NAN, "");
+    if (p->labels == 2) print_value("AUC", p->auc, NAN, "  (0.5 is guessing)");
     print_value("calibration", p->ece, NAN, "(mean distance of the bins below)");
     print_labels(p);
     print_bins(p);
@@ -143,7 +144,7 @@ static sgfs_status predict_run(cli_args *args, sgfs_err *err) {
     if (cli_check_out(&cmd_predict, args, out, err) != SGFS_OK) return err->code;
     sgfs_draws *draws = sgfs_draws_open(args->word[0], err);
     if (draws == NULL) return err->code;
-    sgfs_job *job = sgfs_predict_open(draws, data, out, args->cfg, err);
+    sgfs_job *job = sgfs_predict_open(draws, NULL, data, out, args->cfg, err);
     sgfs_status status = cli_run_job(job, args, err);
     if (status == SGFS_OK && args->json) status = cli_print_json(job, err);
     else if (status == SGFS_OK) print_result(sgfs_job_result(job), data);

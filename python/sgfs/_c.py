@@ -474,6 +474,8 @@ class sgfs_prediction(Structure):
         ("unpredicted", c_int64),
         ("unscored", c_int64),
         ("new_words", c_int64),
+        ("auc", c_double),
+        ("hits", c_double * 101),
     ]
 
 
@@ -602,7 +604,8 @@ FUNCTIONS = {
     "sgfs_check_grad_open": (c_void_p, [c_void_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_tune_open": (c_void_p, [c_void_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_audit_open": (c_void_p, [c_char_p, c_void_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
-    "sgfs_predict_open": (c_void_p, [c_void_p, c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
+    "sgfs_predict_open": (
+        c_void_p, [c_void_p, POINTER(sgfs_user_model), c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_report_open": (
         c_void_p, [c_void_p, c_int64, c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_pack_open": (c_void_p, [c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
