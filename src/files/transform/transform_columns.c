@@ -236,7 +236,8 @@ static sgfs_status refuse_odd_words(const sgfsi_transform *s, sgfs_err *err) {
     for (int64_t j = 0; j < s->in.cols; j++) {
         if (!is_odd(s, j, what, sizeof what)) continue;
         if (odd++ == 0) snprintf(first, sizeof first, "%s", what), at = j;
-        what[strcspn(what, "(;")] = '\0'; /* the beginning will do */
+        size_t end = strcspn(what, "(;"); /* the beginning will do */
+        what[what[end] == '(' && end > 0 ? end - 1 : end] = '\0';
         sgfsi_append(all, sizeof all, "%s%s", odd > 1 ? "; " : "", what);
         sgfsi_append(drop, sizeof drop, "%s%s", odd > 1 ? "," : "", s->in.name[j]);
     }
