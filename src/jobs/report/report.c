@@ -303,7 +303,7 @@ static sgfs_status add_picture(sgfsi_report *r, const sgfsi_picture_kind *kind, 
     FILE *f = sgfsi_io_memory(&p->script);
     if (f == NULL) return sgfsi_fail_memory(err, "a picture");
     p->absent = kind->draw(r, p, f);
-    bool whole = !ferror(f);
+    bool whole = !ferror(f) && !p->lacks_memory;
     return fclose(f) == 0 && whole ? SGFS_OK : sgfsi_fail_memory(err, "a picture");
 }
 
