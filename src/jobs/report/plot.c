@@ -216,7 +216,7 @@ static sgfs_status take_svg(const sgfsi_report *r, const char *alt, const char *
     while (last > text && !begins(last, end, "</svg>")) last--;
     while (last > text && !begins(last, end, "</g>")) last--; /* of the group that has it all */
     if (box == NULL || defs == NULL || box > end || defs > last)
-        return sgfsi_fail(err, SGFS_EIO, "gnuplot printed something else than an SVG.");
+        return sgfsi_fail(err, SGFS_EDATA, "gnuplot printed something else than an SVG.");
     FILE *f = sgfsi_io_memory(out);
     if (f == NULL) return sgfsi_fail_memory(err, "a picture");
     const char *close = strchr(box + strlen("viewBox=\""), '"');
