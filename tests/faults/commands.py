@@ -119,13 +119,8 @@ COMMANDS = [
     Command("export csv", f"export {IN}/words.run fit.csv --overwrite", ("fit.csv",)),
     Command("export npy", f"export {IN}/fit.run fit.npy", ("fit.npy",)),
     Command("export curve", f"export {IN}/curve.run fit.curve.csv", ("fit.curve.csv",)),
-    Command("report", f"report {IN}/words.run --out r.html --threads 1 --overwrite", ("r.html",)),
     Command("report of several", f"report {IN}/fit.run {IN}/cv.run --reference {IN}/mode.json --threads 1 --out r.html",
             ("r.html",)),
-    Command("report of new rows", f"report {IN}/fit.run --test-data {IN}/numbers.csv --threads 1 --out r.html",
-            ("r.html",)),
-    Command("plot", f"plot {IN}/fit.run trace --threads 1"),
-    Command("plot svg", f"plot {IN}/fit.run forest --out p.svg --threads 1", ("p.svg",)),
     Command("plot png", f"plot {IN}/fit.run density --out p.png --threads 1 --overwrite", ("p.png",)),
     # What is refused.
     Command("exists", f"sample logistic --data {IN}/packed.sgd --sampler sgld --batch 8 --out fit.run",

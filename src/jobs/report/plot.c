@@ -214,7 +214,6 @@ static sgfs_status take_svg(const sgfsi_report *r, const char *alt, const char *
     const char *end = text + length, *box = strstr(text, "viewBox=\""),
                *defs = strstr(text, "</defs>"), *last = end;
     while (last > text && !begins(last, end, "</svg>")) last--;
-    while (last > text && !begins(last, end, "</g>")) last--; /* of the group that has it all */
     if (box == NULL || defs == NULL || box > end || defs > last)
         return sgfsi_fail(err, SGFS_EDATA, "gnuplot printed something else than an SVG.");
     FILE *f = sgfsi_io_memory(out);
