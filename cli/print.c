@@ -120,11 +120,24 @@ void cli_print_name(const char *name, int width) {
     printf("%*s", width > wide ? width - wide : 0, "");
 }
 
-static void print_num(double x, int width) {
+enum { DIGITS = 4, MOST_DIGITS = 16 };
+
+static void print_digits(double x, int width, int digits) {
     char text[32];
     if (!isfinite(x)) snprintf(text, sizeof text, "-");
-    else snprintf(text, sizeof text, "%.4g", x == 0 ? 0 : x); /* no -0 */
+    else snprintf(text, sizeof text, "%.*g", digits, x == 0 ? 0 : x); /* no -0 */
     printf(" %*s", width, text);
+}
+
+static void print_num(double x, int width) {
+    print_digits(x, width, DIGITS);
+}
+
+/* Of a mean and its quantiles: more where the usual ones would hide how they differ. */
+static int digits_of(const sgfs_summary_row *r) {
+    double times = fabs(r->mean) / r->sd;
+    return times >= 1000 && isfinite(times) ? (int)fmin(floor(log10(times)) + 3, MOST_DIGITS)
+                                            : DIGITS;
 }
 
 void cli_print_warnings(const sgfs_summary *s, FILE *to) {
@@ -230,22 +243,29 @@ static void print_table(const sgfs_summary *s, const cli_display *how) {
     static const char *const title[] = {"mean", "sd",       "mcse",     "5%",    "50%",
                                         "95%",  "ess_bulk", "ess_tail", "r_hat", "tau"};
     static const int columns[] = {10, 10, 9, 10, 10, 10, 8, 8, 7, 8};
+    static const bool placed[] = {true, false, false, true, true, true, false, false, false, false};
     const int count = how->verbose ? 10 : 9;
     int64_t shown = s->dim < how->most ? s->dim : how->most;
     char word[1024] = "RUN";
     (void)sgfsi_shell_word(how->run, word, sizeof word);
-    int rest = 0;
-    for (int k = 0; k < count; k++) rest += 1 + columns[k];
+    int rest = 0, most = DIGITS, wide[10];
+    for (int64_t i = 0; i < shown; i++)
+        most = digits_of(&s->row[i]) > most ? digits_of(&s->row[i]) : most;
+    for (int k = 0; k < count; k++) {
+        wide[k] = columns[k] + (placed[k] ? most - DIGITS : 0);
+        rest += 1 + wide[k];
+    }
     int width = cli_name_width(shown, s->row, sizeof *s->row, rest);
     cli_print_name("parameter", width);
-    for (int k = 0; k < count; k++) printf(" %*s", columns[k], title[k]);
+    for (int k = 0; k < count; k++) printf(" %*s", wide[k], title[k]);
     putchar('\n');
     for (int64_t i = 0; i < shown; i++) {
         const sgfs_summary_row *r = &s->row[i];
         const double value[] = {r->mean, r->sd,       r->mcse,     r->q5,    r->q50,
                                 r->q95,  r->ess_bulk, r->ess_tail, r->r_hat, r->tau};
         cli_print_name(r->name, width);
-        for (int k = 0; k < count; k++) print_num(value[k], columns[k]);
+        for (int k = 0; k < count; k++)
+            print_digits(value[k], wide[k], placed[k] ? digits_of(r) : DIGITS);
         putchar('\n');
     }
     if (shown < s->dim)

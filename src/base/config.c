@@ -149,7 +149,8 @@ static sgfs_status check_value(const sgfs_option *row, const char *value, sgfs_e
         if (is_choice(row->choices, value)) return SGFS_OK;
         return sgfsi_fail(err, SGFS_EUSAGE, "--%s is one of %s, not \"%s\".", row->flag,
                           row->choices, value);
-    case SGFS_TEXT: return SGFS_OK;
+    case SGFS_TEXT:
+    case SGFS_FILE: return SGFS_OK;
     }
     return SGFS_OK;
 }
@@ -301,6 +302,7 @@ void sgfsi_settings_read(void *settings, const sgfsi_setting *list, const sgfs_c
         case SGFS_INTEGER: *(int64_t *)field = sgfsi_config_int(cfg, s->key); break;
         case SGFS_FLAG: *(bool *)field = sgfsi_config_flag(cfg, s->key); break;
         case SGFS_TEXT:
+        case SGFS_FILE:
         case SGFS_CHOICE: *(const char **)field = sgfsi_config_text(cfg, s->key); break;
         }
     }
@@ -324,6 +326,7 @@ const char *sgfsi_setting_text(const void *settings, const sgfsi_setting *s, con
         return room;
     case SGFS_FLAG: return *(const bool *)field ? "true" : "false";
     case SGFS_TEXT:
+    case SGFS_FILE:
     case SGFS_CHOICE: break;
     }
     return *(const char *const *)field;

@@ -41,7 +41,7 @@ const sgfs_option sgfsi_sgfs_options[] = {
      "B of the injected noise (eq. 11): the Fisher matrix itself, or another"},
     {"sampler.b_scale", "b-scale", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,
      "factor of B (auto: 1; with identity the mean diagonal of the Fisher matrix)"},
-    {"sampler.b_file", "b-file", SGFS_TEXT, "", 1, 0, NULL,
+    {"sampler.b_file", "b-file", SGFS_FILE, "", 1, 0, NULL,
      "B from a file (.npy or text): D x D, or D numbers for a diagonal"},
     {"sampler.prior_in_matrix", "prior-in-matrix", SGFS_FLAG, "true", 1, 0, NULL,
      "count the prior in the matrix, as exactness needs (the paper does not)"},

@@ -84,8 +84,7 @@ class Harness:
                 (work / name).write_bytes(content)
             with open(report, "wb") as f:
                 f.truncate(HEAD.size + 4 * len(KINDS) * CALLS)
-            # No other programs: what counts calls and makes them fail would count theirs, too.
-            env = dict(os.environ, PATH="/nowhere", LD_PRELOAD=self.library, FAULT=f"{kind} {n} {ERRNO.get(kind, 0)} {how}",
+            env = dict(os.environ, LD_PRELOAD=self.library, FAULT=f"{kind} {n} {ERRNO.get(kind, 0)} {how}",
                        FAULT_REPORT=str(report), TMPDIR=".", OMP_NUM_THREADS="1")
             stdin = open(self.folder / "in" / command.stdin, "rb") if command.stdin else subprocess.DEVNULL
             try:

@@ -72,7 +72,6 @@ static const double *order(sgfsi_report *r, int64_t k, int64_t i, sgfsi_arena *w
     sgfsi_trace *t = sgfsi_trace_new(work, run->used.chains, run->used.draws);
     const double **column = sgfsi_arena_alloc(work, run->used.chains, sizeof *column);
     double *sorted = SGFSI_DOUBLES(work, *n);
-    r->out_of_memory = r->out_of_memory || sgfsi_arena_failed(work);
     if (t == NULL || column == NULL || sorted == NULL) return NULL;
     for (int64_t c = 0; c < run->used.chains; c++)
         column[c] = run->draws->chain[run->used.chain[c]].theta + i;
@@ -119,6 +118,7 @@ static const char *draw_density(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
             sgfsi_plot_end(f);
             curves |= (int64_t)1 << k;
         }
+        p->lacks_memory = p->lacks_memory || sgfsi_arena_failed(&work);
         sgfsi_arena_free(&work);
     }
     /* the Gaussian that the curvature predicts */

@@ -305,7 +305,7 @@ static sgfs_status add_picture(sgfsi_report *r, const sgfsi_picture_kind *kind, 
     FILE *f = sgfsi_io_memory(&p->script);
     if (f == NULL) return sgfsi_fail_memory(err, "a picture");
     p->absent = kind->draw(r, p, f);
-    bool whole = !ferror(f) && !r->out_of_memory;
+    bool whole = !ferror(f) && !p->lacks_memory;
     return fclose(f) == 0 && whole ? SGFS_OK : sgfsi_fail_memory(err, "a picture");
 }
 
@@ -372,10 +372,10 @@ static sgfs_status make_pictures(sgfsi_report *r, sgfs_err *err) {
                  "Pictures are drawn by gnuplot, which is not installed (on Debian: apt install "
                  "gnuplot-nox).");
     /* A page can do without gnuplot; a picture cannot. */
-    bool gnuplot = status == SGFS_EUSAGE || status == SGFS_EINTERNAL;
     if (status == SGFS_OK) return SGFS_OK;
-    if (r->kind != NULL || !gnuplot)
-        return sgfsi_fail(err, gnuplot ? SGFS_EIO : status, "%s", why.text);
+    bool without = status == SGFS_EUSAGE || status == SGFS_EDATA;
+    if (r->kind != NULL || !without)
+        return sgfsi_fail(err, without ? SGFS_EIO : status, "%s", why.text);
     sgfsi_say(sgfsi_config_log(r->job.cfg), SGFS_WARNING, "%s The page has none.", why.text);
     r->without = sgfsi_arena_text(&r->job.arena, why.text);
     return r->without != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the report");
@@ -388,7 +388,7 @@ static sgfs_status predict(sgfsi_report *r, sgfs_err *err) {
     bool wanted =
         r->kind == NULL || r->kind == &sgfsi_picture_calibration || r->kind == &sgfsi_picture_roc;
     if (r->data[0] == '\0' || !wanted) return SGFS_OK;
-    r->prediction = sgfs_predict_open(r->run[0].draws, r->data, NULL, r->job.cfg, err);
+    r->prediction = sgfs_predict_open(r->run[0].draws, NULL, r->data, NULL, r->job.cfg, err);
     return r->prediction != NULL ? sgfs_job_run(r->prediction, err) : sgfsi_why(err);
 }
 

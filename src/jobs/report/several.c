@@ -62,7 +62,7 @@ sgfs_status sgfsi_report_compare(sgfsi_report *r, sgfs_err *err) {
 
 /* ---- along the run --------------------------------------------------------------------------- */
 
-int64_t sgfsi_report_errors(sgfsi_report *r, const sgfsi_report_run *run, int64_t most,
+int64_t sgfsi_report_errors(const sgfsi_report *r, const sgfsi_report_run *run, int64_t most,
                             double *points) {
     enum { FEW = 100 }; /* parameters up to which covariances are followed */
     const sgfs_draws *d = run->draws;
@@ -79,8 +79,7 @@ int64_t sgfsi_report_errors(sgfsi_report *r, const sgfsi_report_run *run, int64_
         sampling = fmax(sampling, chain->info.sample_seconds);
         made = fmax(made, (double)chain->draws);
     }
-    r->out_of_memory = sgfsi_arena_failed(&work);
-    bool ready = !r->out_of_memory && sampling > 0;
+    bool ready = !sgfsi_arena_failed(&work) && sampling > 0;
     for (int64_t t = 0; ready && t < used->draws && count < most; t++) {
         for (int64_t c = 0; c < used->chains; c++) {
             const double *theta = d->chain[used->chain[c]].theta + t * D;
@@ -104,6 +103,7 @@ int64_t sgfsi_report_errors(sgfsi_report *r, const sgfsi_report_run *run, int64_
         points[3 * count + 2] = E2;
         count++;
     }
+    bool lacked = sgfsi_arena_failed(&work);
     sgfsi_arena_free(&work);
-    return count;
+    return lacked ? -1 : count;
 }
