@@ -128,17 +128,25 @@ sgfs_status cli_show_run(const cli_command *command, const cli_args *args, const
                          sgfs_err *err);
 #define CLI_VERBOSE_HELP "more of the run: its state, its costs, the sampler's own numbers, tau"
 
+#define CLI_WIDE_HELP    "every column of the table, also where the terminal is too narrow"
+
 /* print.c */
 /* How a summary is shown: at most `most` rows; run: the file, for commands to paste. */
 typedef struct cli_display {
     int64_t most;
-    bool verbose;
+    bool wide, verbose; /* wide: every column, whatever the terminal has room for */
     const char *run;
 } cli_display;
 void cli_print_summary(const sgfs_summary *s, const cli_display *how);
+void cli_print_quoted(const char *text); /* to stdout, as JSON */
+/* table.c */
+void cli_print_table(const sgfs_summary *s, const cli_display *how);
+void cli_print_csv(const sgfs_summary *s);
+void cli_print_num(double x, int width, int digits); /* a blank, and the number or "-" */
 /* The first column of a table, of n rows of `size` bytes that begin with their names. */
 int cli_name_width(int64_t n, const void *rows, size_t size, int rest);
-void cli_print_name(const char *name, int width); /* to stdout, in one line */
+void cli_print_name(const char *name, int width); /* to stdout, in one line; width 0: all of it */
+/* print.c */
 void cli_print_warnings(const sgfs_summary *s, FILE *to);
 void cli_print_compare(const sgfs_compare *c);
 void cli_print_mode(const sgfs_mode *m);

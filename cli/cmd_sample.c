@@ -71,15 +71,6 @@ static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_er
 
 /* ---- --dry-run ------------------------------------------------------------------------------- */
 
-static void print_quoted(const char *text) {
-    putchar('"');
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\') putchar('\\');
-        putchar((unsigned char)*text < ' ' ? ' ' : *text);
-    }
-    putchar('"');
-}
-
 static void keep_last(const sgfs_progress *p, void *user) {
     *(sgfs_progress *)user = *p;
 }
@@ -104,7 +95,7 @@ static sgfs_status rehearse(sgfs_run *run, const cli_args *args, double opened, 
     double seconds = opened + p.seconds + (p.eta > 0 ? p.eta : 0);
     if (args->json) {
         printf("{\n  \"run\": ");
-        print_quoted(sgfs_run_describe(run));
+        cli_print_quoted(sgfs_run_describe(run));
         printf(",\n  \"bytes_needed\": %.0f,\n  \"bytes_available\": %.0f,\n"
                "  \"seconds\": %.4g,\n  \"seconds_to_open\": %.4g,\n  \"iterations\": %lld,\n"
                "  \"iterations_per_s\": %.4g\n}\n",
@@ -155,6 +146,7 @@ static const cli_flag flags[] = {
     {"data", "FILE...", CLI_DATA_HELP},
     {"out", "RUN", "the run file to write (default: MODEL.run, MODEL-2.run, ...)"},
     {"resume", "RUN", "go on with a run that was interrupted, or make a complete one longer"},
+    {"wide", NULL, CLI_WIDE_HELP},
     {"verbose", NULL, CLI_VERBOSE_HELP},
     {"allow-unconverged", NULL, "exit code 0 (not 7) where the draws are not to be trusted"},
     {NULL, NULL, NULL}};

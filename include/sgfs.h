@@ -383,8 +383,13 @@ typedef enum sgfs_grade {
     SGFS_GRADE_WRONG      /* a chain failed, ran away, is stuck, or is where no other is */
 } sgfs_grade;
 
+/* What holds a share of a parameter's draws, and their median. */
+typedef struct sgfs_interval {
+    double low, centre, high;
+} sgfs_interval;
+
 typedef struct sgfs_summary {
-    int64_t dim, chains, draws;     /* kept draws per chain */
+    int64_t dim, chains, draws;     /* dim: rows here; kept draws per chain */
     sgfs_summary_row *row;          /* dim */
     double seconds, sample_seconds; /* chain-seconds in all, and those after warm-up */
     double rows_touched;            /* data rows read by all chains */
@@ -416,8 +421,16 @@ typedef struct sgfs_summary {
     sgfs_grade grade;
     const char *verdict; /* one sentence that begins with "Trust" or "Do not trust" */
     const char *next;    /* a command that may help, with RUN for the run file; "": none */
+    const char *sampler; /* "exact-rows" */
+    /* dim, with share of the draws each, of the parameters or, where ratio is not NULL, of exp of
+     * them ("odds ratio"); hdi: the shortest such. NULL: no option asks for intervals. */
+    sgfs_interval *interval;
+    double share;
+    bool hdi;
+    const char *ratio;
 } sgfs_summary;
-/* What the draws say, with warnings: an sgfs_summary. */
+/* What the draws say, with warnings: an sgfs_summary. Which rows it has, in what order and with
+ * which intervals: the options "summary.*"; everything else in it is about all parameters. */
 SGFS_API sgfs_job *sgfs_summary_open(const sgfs_draws *draws, const sgfs_config *cfg,
                                      sgfs_err *err);
 

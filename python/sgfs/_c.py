@@ -219,6 +219,14 @@ class sgfs_audited(Structure):
     ]
 
 
+class sgfs_interval(Structure):
+    _fields_ = [
+        ("low", c_double),
+        ("centre", c_double),
+        ("high", c_double),
+    ]
+
+
 class sgfs_summary(Structure):
     _fields_ = [
         ("dim", c_int64),
@@ -259,6 +267,11 @@ class sgfs_summary(Structure):
         ("grade", c_int),
         ("verdict", c_char_p),
         ("next", c_char_p),
+        ("sampler", c_char_p),
+        ("interval", POINTER(sgfs_interval)),
+        ("share", c_double),
+        ("hdi", c_bool),
+        ("ratio", c_char_p),
     ]
 
 
@@ -515,6 +528,7 @@ STRUCTS = {
     "sgfs_curve_point": sgfs_curve_point,
     "sgfs_audit_change": sgfs_audit_change,
     "sgfs_audited": sgfs_audited,
+    "sgfs_interval": sgfs_interval,
     "sgfs_summary": sgfs_summary,
     "sgfs_compare_row": sgfs_compare_row,
     "sgfs_compare": sgfs_compare,

@@ -35,6 +35,7 @@ static const struct {
             SIZE(sgfs_curve_point),
             SIZE(sgfs_audit_change),
             SIZE(sgfs_audited),
+            SIZE(sgfs_interval),
             SIZE(sgfs_summary),
             SIZE(sgfs_compare_row),
             SIZE(sgfs_compare),
