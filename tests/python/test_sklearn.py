@@ -186,6 +186,8 @@ def test_mistakes_are_answered(sgfs, rows):
         estimators.BayesianLinearRegression(options={"seed": 1}).fit(rows["X"], rows["number"])
     with pytest.raises(sgfs.DataError, match="counts"):
         estimators.BayesianPoissonRegression().fit(rows["X"], rows["number"])
+    with pytest.raises(sgfs.DataError, match="no noise to estimate"):
+        estimators.BayesianLinearRegression().fit(rows["X"], rows["X"][:, 0])
     model = estimators.BayesianLinearRegression(options={"ess": 100}).fit(rows["X"], rows["number"])
     with pytest.raises(sgfs.UsageError, match="level"):
         model.predict_interval(rows["X"], level=90)

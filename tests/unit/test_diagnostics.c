@@ -233,6 +233,9 @@ static void test_intervals_by_hand(void **state) {
     assert_true(i.low == exp(fall[0]) && i.high == exp(fall[10]));
     i = sgfsi_interval_of(20, fall, 0.5, SGFSI_EQUAL_TAILED, true);
     assert_close(i.low, exp(0.25 * fall[4] + 0.75 * fall[5]), 1e-14, "low");
+    const double late[] = {1.5, 2, 2.1, 2.2, 2.3, 9};
+    i = sgfsi_interval_of(6, late, 0.5, SGFSI_HIGHEST_DENSITY, true);
+    assert_true(i.low == exp(2) && i.high == exp(2.3));
     i = sgfsi_interval_of(1, square + 3, 0.95, SGFSI_HIGHEST_DENSITY, false);
     assert_true(i.low == 9 && i.centre == 9 && i.high == 9);
     assert_true(isnan(sgfsi_interval_of(0, square, 0.9, SGFSI_EQUAL_TAILED, false).centre));
