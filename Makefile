@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 # What the library needs, and what only the tests need.
 DEPS      := gcc make cmake pkg-config libopenblas-dev liblapacke-dev librandom123-dev libjansson-dev \
              zlib1g-dev libnetcdf-dev libcmocka-dev
-TEST_DEPS := python3 python3-venv locales gnuplot-nox
+TEST_DEPS := python3 python3-venv locales gnuplot-nox tmux
 FUZZ_DEPS := clang libomp-dev
 PAPER_DEPS := gnuplot-nox
 VENV      := build-venv

@@ -31,7 +31,7 @@ typedef struct cli_args {
     const char *given[16];  /* by position in the command's flags; NULL: not given */
     int manys;
     const char *many[16]; /* all values of the flag that the command lets repeat */
-    bool quiet, json;
+    bool quiet, json, verbose;
     const char *config;      /* the file of --config, or NULL */
     char config_sampler[64]; /* the sampler it names, or "" */
     char origin[512];        /* by option: who set it last, a cli_origin */
@@ -46,6 +46,7 @@ typedef struct cli_command {
     const char *name, *brief, *usage, *examples;
     const char *stages;    /* stages whose options apply: "run data model"; "" none */
     const cli_flag *flags; /* ends with a NULL name */
+    const char *usual;     /* options that people need, "Title: flag flag\n..."; NULL: all */
     int words;             /* MODEL, RUN: words of its own, where it takes --data too */
     const char *repeats;   /* the one of them that may be given several times, or NULL */
     sgfs_status (*run)(cli_args *args, sgfs_err *err);
@@ -106,7 +107,11 @@ void cli_data_show(const char *lines, char *out, size_t room);
 
 /* terminal.c: from now on what is printed holds no control characters. */
 void cli_guard_terminal(void);
-void cli_print_over(const char *line); /* to stderr, in place of the line that stands there */
+/* To stderr, in place of the line that stands there; cut off where the terminal ends. */
+void cli_print_over(const char *line);
+int cli_terminal_width(int fd); /* 80 where it is no terminal */
+/* A sentence and a line end; in a terminal with line ends between words, so that it fits. */
+void cli_print_wrapped(FILE *to, const char *before, const char *text);
 
 /* signals.c: from now on signals are heard (see its head). */
 void cli_listen(const char *command);
@@ -120,13 +125,12 @@ void cli_limit_time(double seconds);
 void cli_say_progress(const char *text); /* for whoever asks by SIGUSR1 */
 
 /* help.c */
-void cli_help(const cli_command *command);
+void cli_help(const cli_command *command, bool all); /* all: every option, not the usual */
 void cli_overview(void);
 
 /* cmd_summary.c: what the draws in a run file say, as a table or JSON. */
 sgfs_status cli_show_run(const cli_command *command, const cli_args *args, const char *path,
                          sgfs_err *err);
-#define CLI_VERBOSE_HELP "more of the run: its state, its costs, the sampler's own numbers, tau"
 
 #define CLI_WIDE_HELP    "every column of the table, also where the terminal is too narrow"
 
@@ -134,6 +138,7 @@ sgfs_status cli_show_run(const cli_command *command, const cli_args *args, const
 /* How a summary is shown: at most `most` rows; run: the file, for commands to paste. */
 typedef struct cli_display {
     int64_t most;
+    bool titled;        /* with the line that says what was run */
     bool wide, verbose; /* wide: every column, whatever the terminal has room for */
     const char *run;
 } cli_display;

@@ -43,7 +43,11 @@ static char *command_to_go_on(const cli_args *args, const char *path) {
 static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_err *err) {
     /* seconds until the first line of progress */
     double due = args->quiet ? INFINITY : cli_is_terminal() ? 0 : 2;
-    if (!args->quiet) fprintf(stderr, "%s -> %s\n", sgfs_run_describe(run), path);
+    if (!args->quiet) {
+        char to[300];
+        snprintf(to, sizeof to, " -> %.290s", path);
+        cli_print_wrapped(stderr, sgfs_run_describe(run), to);
+    }
     sgfs_run_on_progress(run, cli_progress, &due);
     cli_on_interrupt(stop, run);
     char *command = command_to_go_on(args, path);
@@ -147,7 +151,6 @@ static const cli_flag flags[] = {
     {"out", "RUN", "the run file to write (default: MODEL.run, MODEL-2.run, ...)"},
     {"resume", "RUN", "go on with a run that was interrupted, or make a complete one longer"},
     {"wide", NULL, CLI_WIDE_HELP},
-    {"verbose", NULL, CLI_VERBOSE_HELP},
     {"allow-unconverged", NULL, "exit code 0 (not 7) where the draws are not to be trusted"},
     {NULL, NULL, NULL}};
 
@@ -211,6 +214,10 @@ const cli_command cmd_sample = {
         "  sgfs sample --resume fit.run                   # go on after an interruption\n"
         "  sgfs sample logistic --data data.npy --sampler sgfs-f --batch 500 --alpha 1 \\\n"
         "       --warmup 5000 --draws 200000 --thin 100 --chains 4 --seed 7 --out fit.run\n",
+    .usual = "Data: target features drop categorical reference-level log1p standardize na "
+             "weights exposure split validate\n"
+             "Prior: prior prior-precision\n"
+             "Sampling: sampler ess draws chains seed threads max-time dry-run overwrite\n",
     .stages = "run data prior fisher model sampler",
     .flags = flags,
     .words = 1,

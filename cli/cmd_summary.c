@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -10,7 +11,6 @@ enum { SHOWN = 30 }; /* rows of the table after sampling */
 
 static const cli_flag flags[] = {{"wide", NULL, CLI_WIDE_HELP},
                                  {"csv", NULL, "the table alone, as CSV with every digit"},
-                                 {"verbose", NULL, CLI_VERBOSE_HELP},
                                  {NULL, NULL, NULL}};
 
 /* Does a run end with an exit code of its own? Where the program chose the length, whenever its
@@ -27,7 +27,9 @@ sgfs_status cli_show_run(const cli_command *command, const cli_args *args, const
     bool sampled = command == &cmd_sample;
     cli_display how = {.most = sampled ? SHOWN : INT64_MAX,
                        .wide = cli_given(command, args, "wide") != NULL,
-                       .verbose = cli_given(command, args, "verbose") != NULL,
+                       .verbose = args->verbose,
+                       /* said before sampling, on the same screen */
+                       .titled = !sampled || !isatty(STDOUT_FILENO) || !cli_is_terminal(),
                        .run = path};
     sgfs_draws *draws = sgfs_draws_open(path, err);
     sgfs_job *job = sgfs_summary_open(draws, args->cfg, err);

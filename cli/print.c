@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/printable.h"
@@ -20,15 +21,34 @@ bool cli_is_terminal(void) {
 }
 
 void cli_progress_end(void) {
-    if (line_open) fputc('\n', stderr);
+    if (line_open) cli_print_over("");
     line_open = false;
 }
 
+/* How far the opening is, in the line where the progress of the draws will be; where stderr is no
+ * terminal, a line every two seconds. */
+static void show_tick(const char *text) {
+    static time_t last = 0;
+    time_t now = time(NULL);
+    line_open = cli_is_terminal();
+    if (line_open) cli_print_over(text);
+    else if (now >= last + 2 || now < last) {
+        fprintf(stderr, "%s\n", text);
+        last = now;
+    }
+}
+
 void cli_message(sgfs_level level, const char *text, void *user) {
-    const bool *quiet = user;
-    if (level == SGFS_NOTE && *quiet) return;
+    const cli_args *args = user;
+    if (level == SGFS_TICK) cli_say_progress(text);
+    if (level != SGFS_WARNING && args->quiet) return;
+    if (level == SGFS_DETAIL && !args->verbose) return;
+    if (level == SGFS_TICK) {
+        show_tick(text);
+        return;
+    }
     cli_progress_end();
-    fprintf(stderr, "%s%s\n", level == SGFS_WARNING ? "warning: " : "", text);
+    cli_print_wrapped(stderr, level == SGFS_WARNING ? "warning: " : "", text);
 }
 
 static void format_time(double seconds, char out[32]) {
@@ -96,8 +116,8 @@ sgfs_status cli_print_json(const sgfs_job *job, sgfs_err *err) {
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 void cli_print_warnings(const sgfs_summary *s, FILE *to) {
-    if (to == stderr && !s->trust) fprintf(to, "warning: %s\n", s->verdict); /* no table before */
-    for (int64_t i = 0; i < s->warnings; i++) fprintf(to, "warning: %s\n", s->warning[i]);
+    if (to == stderr && !s->trust) cli_print_wrapped(to, "warning: ", s->verdict); /* no table */
+    for (int64_t i = 0; i < s->warnings; i++) cli_print_wrapped(to, "warning: ", s->warning[i]);
 }
 
 /* What is not shown to everybody: costs in the units of the paper, and what had to be mended. */
@@ -195,11 +215,11 @@ static void print_next(const char *next, const char *run) {
 }
 
 void cli_print_summary(const sgfs_summary *s, const cli_display *how) {
-    print_text("", s->verdict, "");
+    cli_print_wrapped(stdout, "", s->verdict);
     print_next(s->next, how->run);
-    printf("\n%s\n", s->title);
+    if (how->titled) cli_print_wrapped(stdout, "\n", s->title);
     if (how->verbose || strcmp(s->state, "complete") != 0) printf("state: %s\n", s->state);
-    if (how->verbose && s->chosen[0] != '\0') printf("%s\n", s->chosen);
+    if (how->verbose && s->chosen[0] != '\0') cli_print_wrapped(stdout, "", s->chosen);
     putchar('\n');
     cli_print_table(s, how);
     printf("\n%lld chain%s x %lld kept draws, %.3g s%s\n", (long long)s->chains,

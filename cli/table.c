@@ -4,19 +4,12 @@
  */
 #include <math.h>
 #include <stdio.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/printable.h"
 #include "cli.h"
 
-enum { TERMINAL = 80, NAME = 40, NARROW_NAME = 12 };
-
-static int terminal_width(void) {
-    struct winsize size = {0};
-    bool known = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
-    return known && size.ws_col > 0 ? size.ws_col : TERMINAL;
-}
+enum { NAME = 40, NARROW_NAME = 12 };
 
 /* Columns a UTF-8 text takes, near enough: bytes that do not continue a character. */
 static int width_of(const char *text) {
@@ -37,7 +30,7 @@ static int widest_name(int64_t n, const void *rows, size_t size) {
 /* The first column of a table whose other columns take `rest`: as wide as its widest name, as long
  * as the table fits, or the names take 40 columns (12 in a terminal). */
 int cli_name_width(int64_t n, const void *rows, size_t size, int rest) {
-    int width = widest_name(n, rows, size), room = terminal_width() - rest;
+    int width = widest_name(n, rows, size), room = cli_terminal_width(STDOUT_FILENO) - rest;
     int least = isatty(STDOUT_FILENO) ? NARROW_NAME : NAME, most = room > least ? room : least;
     return width < most ? width : most;
 }
@@ -146,7 +139,7 @@ void cli_print_table(const sgfs_summary *s, const cli_display *how) {
     int64_t shown = s->dim < how->most ? s->dim : how->most;
     layout l = layout_of(s, true, how->verbose);
     int most = widest_name(shown, s->row, sizeof *s->row);
-    bool fits = (most < NAME ? most : NAME) + l.width <= terminal_width();
+    bool fits = (most < NAME ? most : NAME) + l.width <= cli_terminal_width(STDOUT_FILENO);
     bool wide = how->wide || how->verbose || fits;
     if (!wide) l = layout_of(s, false, false);
     int width = cli_name_width(shown, s->row, sizeof *s->row, l.width);

@@ -20,8 +20,8 @@
  * globals.
  *   - A child that is forked after work with threads goes on with one thread, to the same numbers;
  *     a run or job that was at work in another thread at that moment is lost to it.
- *   - Options are named, not typed: sgfs_config_set(cfg, "sampler.alpha", "2", &err). `sgfs help
- *     sample` lists every key; sgfs_option_at walks the same table.
+ *   - Options are named, not typed: sgfs_config_set(cfg, "sampler.alpha", "2", &err). `sgfs list
+ *     options` has every key; sgfs_option_at walks the same table.
  */
 #ifndef SGFS_H
 #define SGFS_H
@@ -92,7 +92,12 @@ SGFS_API bool sgfs_option_at(int64_t index, sgfs_option_info *info);
 
 typedef struct sgfs_config sgfs_config;
 
-typedef enum sgfs_level { SGFS_NOTE = 0, SGFS_WARNING = 1 } sgfs_level;
+typedef enum sgfs_level {
+    SGFS_NOTE = 0,
+    SGFS_WARNING = 1,
+    SGFS_DETAIL = 2, /* of how it is done: for those who know the method */
+    SGFS_TICK = 3    /* how far work that takes long is, a few times a second: "Reading: 34 %" */
+} sgfs_level;
 typedef void (*sgfs_message_fn)(sgfs_level level, const char *text, void *user);
 
 SGFS_API sgfs_config *sgfs_config_new(void);

@@ -63,6 +63,8 @@ static const struct {
             VALUE(SGFS_ENOMEM),
             VALUE(SGFS_ESTOPPED),
             VALUE(SGFS_NOTE),
+            VALUE(SGFS_DETAIL),
+            VALUE(SGFS_TICK),
             VALUE(SGFS_WARNING),
             VALUE(SGFS_GRADE_TRUST),
             VALUE(SGFS_GRADE_CARE),

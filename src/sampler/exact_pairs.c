@@ -91,7 +91,7 @@ static sgfs_status open_hill(sgfs_sampler *s, pairs *e, sgfs_err *err) {
     sgfsi_json_num(o, "seconds", h->seconds);
     sgfsi_json_put(s->report, "pairs", o);
     if (isfinite(h->tau)) sgfsi_json_num(s->report, "tau_predicted", h->tau);
-    sgfsi_say(s->log, SGFS_NOTE,
+    sgfsi_say(s->log, SGFS_DETAIL,
               "Exact draws, up to Monte Carlo error: %.0f %% of proposals are accepted around a "
               "centre %.2g posterior sd from the mode (tried in %lld passes, %.2g s).",
               100 * h->accept, h->shift, (long long)h->passes, h->seconds);

@@ -366,7 +366,7 @@ static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
     sgfsi_json_num(sampler->report, "tau_predicted", tau);
     sgfsi_json_num(sampler->report, "noise", s->around);
     if (s->step.given || !gains) return SGFS_OK;
-    sgfsi_say(sampler->log, SGFS_NOTE,
+    sgfsi_say(sampler->log, SGFS_DETAIL,
               "Gradient noise %.2g of the curvature: step %.3g, autocorrelation time %.3g.",
               s->around, h, tau);
     return SGFS_OK;

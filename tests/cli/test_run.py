@@ -381,7 +381,7 @@ def test_help_starts_with_examples(site, command):
     assert re.match(rf"sgfs {command}: [^\n]+\n\nExamples:\n  sgfs {command}[ \n]", page)
     assert page.index("Examples:") < page.index("\nUsage:") < page.index("\n  --json")
     assert site.ok(command, "--help").stdout == page == site.ok(command, "-h").stdout
-    assert max(map(len, page.splitlines())) < 120
+    assert max(map(len, page.splitlines())) <= 95
 
 
 def test_overview_and_version(site):
@@ -398,7 +398,7 @@ def flags_of(page):
 def test_every_flag_in_the_help_is_known(site, command):
     """Give each flag what its page says it takes, without the words the command needs: whatever the
     complaint is, it is not about the flag."""
-    flags = flags_of(site.ok("help", command).stdout)
+    flags = flags_of(site.ok("help", command, "--help-all").stdout)
     assert len(flags) >= 2
     for flag, value in flags:
         given = {"": [], "K": ["12"], "X": ["1"], "TEXT": [","], "FILE": ["absent"], "RUN": ["absent"]}.get(value, [value.split("|")[-1]])
@@ -408,7 +408,7 @@ def test_every_flag_in_the_help_is_known(site, command):
 
 
 def test_defaults_in_the_help_are_accepted(site):
-    for flag, default in re.findall(r"^  --(\S+) .*\[(\S+)\]$", site.ok("help", "sample").stdout, re.M):
+    for flag, default in re.findall(r"^  --(\S+) [^[]*?\[(\S+)\]$", site.ok("help", "sample", "--help-all").stdout, re.M):
         done = site("sample", "logistic", f"--{flag}", default)
         assert "Where are the rows?" in done.stderr, (flag, done.stderr)
 
