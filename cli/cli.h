@@ -158,6 +158,7 @@ void cli_print_mode(const sgfs_mode *m);
 void cli_print_check_grad(const sgfs_check_grad *c);
 void cli_print_audit(const sgfs_audit_report *r);
 void cli_message(sgfs_level level, const char *text, void *user); /* notes and warnings to stderr */
+double cli_now(void); /* seconds of a monotonic clock */
 bool cli_is_terminal(void); /* can the progress line be drawn over itself? */
 void cli_progress(const sgfs_progress *p, void *user);
 void cli_progress_end(void); /* leave the line */

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/printable.h"
@@ -122,12 +121,6 @@ static bool is_dry(const cli_args *args) {
     return strcmp(sgfs_config_get(args->cfg, "run.dry_run"), "true") == 0;
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static sgfs_status with_model(const sgfs_data *data, const char *name, const char *path,
                               cli_args *args, double begun, sgfs_err *err) {
     sgfs_model *model = sgfs_model_open(name, data, args->cfg, err);
@@ -139,7 +132,7 @@ static sgfs_status with_model(const sgfs_data *data, const char *name, const cha
     sgfs_status status = run == NULL      ? err->code
                          : resumed || dry ? SGFS_OK
                                           : sgfs_run_attach(run, path, err);
-    if (status == SGFS_OK && dry) status = rehearse(run, args, now() - begun, err);
+    if (status == SGFS_OK && dry) status = rehearse(run, args, cli_now() - begun, err);
     else if (status == SGFS_OK) status = walk(run, path, args, err);
     sgfs_run_free(run);
     sgfs_model_free(model);
@@ -193,7 +186,7 @@ static sgfs_status sample(cli_args *args, sgfs_err *err) {
     free(command);
     const char *limit = sgfs_config_get(args->cfg, "run.max_time"); /* of all that follows */
     cli_limit_time(strcmp(limit, "auto") == 0 ? NAN : strtod(limit, NULL));
-    const double begun = now();
+    const double begun = cli_now();
     sgfs_data *data = cli_open_data(&cmd_sample, args, resumed ? NULL : path, err);
     if (data == NULL) return err->code;
     sgfs_status status = with_model(data, model, path, args, begun, err);

@@ -71,10 +71,17 @@ static int run(const cli_command *command, int argc, char **argv) {
     const char *when = args.command == NULL ? ""
                        : args.with_old_data ? " To go on, when the data are as they were: "
                                             : " To go on: ";
-    if (status != SGFS_OK) cli_progress_end();
-    if (status != SGFS_OK)
-        fprintf(stderr, "sgfs %s: %s%s%s\n", command->name, err.text, when,
-                args.command != NULL ? args.command : "");
+    if (status != SGFS_OK) {
+        char begin[64];
+        snprintf(begin, sizeof begin, "sgfs %.40s: ", command->name);
+        cli_progress_end();
+        if (isatty(STDERR_FILENO) && args.command != NULL) { /* to paste, in a line of its own */
+            cli_print_wrapped(stderr, begin, err.text);
+            fprintf(stderr, "%s%s\n", when + 1, args.command);
+        } else if (args.command != NULL)
+            fprintf(stderr, "%s%s%s%s\n", begin, err.text, when, args.command);
+        else cli_print_wrapped(stderr, begin, err.text);
+    }
     free(args.command);
     sgfs_config_free(args.cfg);
     cli_data_free(&args);

@@ -25,14 +25,20 @@ void cli_progress_end(void) {
     line_open = false;
 }
 
+double cli_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 /* How far the opening is, in the line where the progress of the draws will be; where stderr is no
  * terminal, a line every two seconds. */
 static void show_tick(const char *text) {
-    static time_t last = 0;
-    time_t now = time(NULL);
+    static double last = -INFINITY;
+    double now = cli_now();
     line_open = cli_is_terminal();
     if (line_open) cli_print_over(text);
-    else if (now >= last + 2 || now < last) {
+    else if (now >= last + 2) {
         fprintf(stderr, "%s\n", text);
         last = now;
     }

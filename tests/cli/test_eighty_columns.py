@@ -85,7 +85,7 @@ def test_progress_stays_in_one_line_and_ctrl_c_says_what_is_kept(site, terminal)
     time.sleep(1)
     screen = terminal.screen()
     assert len(re.findall(r"^(?:warm-up|sampling) ", screen, re.M)) == 1, screen
-    terminal.type("\x03")
+    subprocess.run([*terminal.tmux, "send-keys", "C-c"], check=True)
     screen = " ".join(terminal.wait_for(r"^done 75").split())
     assert "The run is in long.run" in screen and "--resume long.run" in screen
     assert "to go" not in screen.split("sgfs sample:")[0].split("long.run")[-1]
@@ -93,7 +93,7 @@ def test_progress_stays_in_one_line_and_ctrl_c_says_what_is_kept(site, terminal)
 
 @needs_tmux
 def test_help_fits(site, terminal):
-    terminal.type(f"stty rows 200; clear; {PROGRAM} help sample | tail -45; echo done $?")
+    terminal.type(f"clear; {PROGRAM} help sample | tail -45; echo done $?")
     terminal.wait_for(r"^done 0")
     assert not broken_lines(terminal), broken_lines(terminal)
 
