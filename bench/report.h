@@ -9,8 +9,7 @@
  * The ratio is to the floor of the workload, which was measured in the same run. Not for the
  * library: it prints and exits.
  */
-#ifndef BENCH_REPORT_H
-#define BENCH_REPORT_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -56,5 +55,3 @@ static inline void report(const char *workload, const char *what, double value, 
     fprintf(json, "}\n");
     fclose(json);
 }
-
-#endif

@@ -4,7 +4,6 @@
  * a suggestion. (Not getopt_long: it accepts abbreviations, which would turn every new option into
  * a break of old scripts.)
  */
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

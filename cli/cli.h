@@ -2,8 +2,7 @@
  * cli.h: the command line program, over sgfs.h only. A subcommand is one file and one row in
  * main.c.
  */
-#ifndef SGFS_CLI_H
-#define SGFS_CLI_H
+#pragma once
 
 #include <stdio.h>
 
@@ -53,7 +52,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cmd_sample, cmd_optimize, cmd_tune, cmd_summary, cmd_compare, cmd_export,
-    cmd_predict, cmd_simulate, cmd_pack, cmd_check_grad, cmd_audit, cmd_list;
+    cmd_predict, cmd_simulate, cmd_pack, cmd_check_grad, cmd_audit, cmd_list, cmd_report, cmd_plot;
 extern const cli_command *const cli_commands[]; /* NULL-terminated */
 
 /* Options of other stages that make sense for a command as well, under a flag of its own: pairs of
@@ -165,5 +164,3 @@ void cli_progress_end(void); /* leave the line */
 /* All of a job that can be stopped, with progress; job NULL: err says why there is none. */
 sgfs_status cli_run_job(sgfs_job *job, const cli_args *args, sgfs_err *err);
 sgfs_status cli_print_json(const sgfs_job *job, sgfs_err *err); /* its result, to stdout */
-
-#endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * cmd_list.c: sgfs list [models|samplers|fishers|schemes|readers|exports|backends|options]
+ * cmd_list.c: sgfs list [models|samplers|fishers|schemes|readers|exports|pictures|backends|options]
  */
 #include <stdio.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "cli.h"
 
 static const cli_flag flags[] = {{NULL, NULL, NULL}};
-static const char *const stages[] = {"models",  "samplers", "fishers",  "schemes",
-                                     "readers", "exports",  "backends", "options"};
+static const char *const stages[] = {"models",  "samplers", "fishers",  "schemes", "readers",
+                                     "exports", "pictures", "backends", "options"};
 enum { STAGES = sizeof stages / sizeof stages[0] };
 
 /* Keys for --config and for sgfs_config_set, each once. */
@@ -91,7 +91,7 @@ static sgfs_status list(cli_args *args, sgfs_err *err) {
 const cli_command cmd_list = {
     .name = "list",
     .brief = "models, samplers, matrices, readers and exports there are",
-    .usage = "[models|samplers|fishers|schemes|readers|exports|backends|options]",
+    .usage = "[models|samplers|fishers|schemes|readers|exports|pictures|backends|options]",
     .examples = "  sgfs list\n"
                 "  sgfs list samplers\n"
                 "  sgfs list options        # keys for --config\n",

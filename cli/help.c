@@ -35,6 +35,7 @@ static const char *stage_title(const char *stage) {
                                             {"optimize", "Search"},
                                             {"tune", "Tuning"},
                                             {"predict", "Prediction"},
+                                            {"report", "Report"},
                                             {"check", "Check"},
                                             {"audit", "Audit"},
                                             {"summary", "Table"},

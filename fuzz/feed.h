@@ -10,8 +10,7 @@
  * which runs the same code over the seeds. Reads beyond a block of memory are the sanitizers'
  * business; those beyond a mapped file are made visible by map.c.
  */
-#ifndef SGFS_FUZZ_FEED_H
-#define SGFS_FUZZ_FEED_H
+#pragma once
 
 #ifndef _GNU_SOURCE
 #error "define _GNU_SOURCE before the first header: memfd_create is not POSIX"
@@ -806,5 +805,3 @@ static inline void feed_any(const char *name, const unsigned char *bytes, size_t
     else if (strcmp(name, "matrix") == 0) feed_option("sampler.b_file", "sgfs-f", bytes, size);
     else feed_bytes(feed_format_find(name), bytes, size);
 }
-
-#endif

@@ -62,13 +62,12 @@ typedef struct sgfs_err {
 } sgfs_err;
 
 SGFS_API const char *sgfs_version(void);
-SGFS_API const char *sgfs_status_text(sgfs_status status);
 SGFS_API void sgfs_text_free(char *text);
 
 /* ---- what there is: kinds and options -------------------------------------------------------- */
 
 /* One row of a stage table: `stage` is "models", "samplers", "fishers", "schemes", "readers",
- * "exports" or "backends". Returns false past the last row. Of "environment" each row is a variable
+ * "exports", "pictures" or "backends". Returns false past the last row. Of "environment" each row is a variable
  * and the value that it should have before the program starts: on a processor that OpenBLAS does
  * not know, OPENBLAS_CORETYPE and kernels that suit it, then those it has now. Of "layout" each row
  * is a struct of this header with its size ("+0516"), or a constant with its value ("-0002"), for
@@ -655,6 +654,29 @@ typedef struct sgfs_prediction {
  * "output.overwrite" is set. */
 SGFS_API sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const char *data, const char *out,
                                      const sgfs_config *cfg, sgfs_err *err);
+
+/* ---- report ---------------------------------------------------------------------------------- */
+
+typedef struct sgfs_report {
+    const char *path;             /* of the file; "": there is none */
+    const char *text;             /* a picture in characters, where no file was asked for; "" */
+    const char *without;          /* why a page has no pictures; "": it has them */
+    const char *verdict;          /* of the first run, as in sgfs_summary */
+    int64_t pictures, parameters; /* drawn; that have pictures of their own */
+    int64_t bytes;                /* of the file */
+    double seconds;
+} sgfs_report;
+
+/* Runs as a page that people read, or one picture of it: an sgfs_report.
+ * draws: `runs` of them, borrowed, of one model and the same columns; the first is the one the page
+ * is about, the others stand beside it. kind NULL: the page, one HTML file that needs no other
+ * (out). Else a picture of that kind ("density", "trace", ...: SGFS_EUSAGE names all): out ends in
+ * .svg, .png or .pdf; out NULL: in characters, as the result's text. The options "report.*", and
+ * "summary.params", "summary.interval", "tune.reference" (what errors are measured from); an existing file is refused unless "output.overwrite" is
+ * set. Pictures are drawn by the program gnuplot. Where it is missing or fails, a page has none and
+ * a warning says so, and a picture is SGFS_EIO. */
+SGFS_API sgfs_job *sgfs_report_open(const sgfs_draws *const *draws, int64_t runs, const char *kind,
+                                    const char *out, const sgfs_config *cfg, sgfs_err *err);
 
 /* ---- packing --------------------------------------------------------------------------------- */
 

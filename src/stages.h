@@ -14,8 +14,7 @@
  *   D parameters, theta the parameters, g_i the score of row i, gamma the noise factor of the
  *   way rows are drawn, K = L L' the preconditioner.
  */
-#ifndef SGFSI_STAGES_H
-#define SGFSI_STAGES_H
+#pragma once
 
 #include "base/config.h"
 #include "context/device/device.h"
@@ -226,7 +225,7 @@ struct sgfs_fisher_kind {
 
 /* ---- scheme: how the rows of a minibatch are drawn ------------------------------------------- */
 
-struct sgfsi_alias; /* data/alias.h: draws rows in proportion to their weights */
+struct sgfsi_alias; /* rows/alias.h: draws rows in proportion to their weights */
 
 /* What a minibatch is drawn from. */
 typedef struct sgfs_urn {
@@ -362,5 +361,3 @@ typedef struct sgfs_sampler_kind {
     /* Stan's word for its mass matrix; NULL: that of the Fisher matrix, or none. */
     const char *(*stan_metric)(const struct sgfsi_plan *plan);
 } sgfs_sampler_kind;
-
-#endif

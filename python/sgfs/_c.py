@@ -494,6 +494,19 @@ class sgfs_prediction(Structure):
     ]
 
 
+class sgfs_report(Structure):
+    _fields_ = [
+        ("path", c_char_p),
+        ("text", c_char_p),
+        ("without", c_char_p),
+        ("verdict", c_char_p),
+        ("pictures", c_int64),
+        ("parameters", c_int64),
+        ("bytes", c_int64),
+        ("seconds", c_double),
+    ]
+
+
 class sgfs_pack_info(Structure):
     _fields_ = [
         ("rows", c_int64),
@@ -547,6 +560,7 @@ STRUCTS = {
     "sgfs_predict_bin": sgfs_predict_bin,
     "sgfs_predict_label": sgfs_predict_label,
     "sgfs_prediction": sgfs_prediction,
+    "sgfs_report": sgfs_report,
     "sgfs_pack_info": sgfs_pack_info,
     "sgfs_simulated": sgfs_simulated,
 }
@@ -555,7 +569,6 @@ STRUCTS = {
 
 FUNCTIONS = {
     "sgfs_version": (c_char_p, []),
-    "sgfs_status_text": (c_char_p, [c_int]),
     "sgfs_text_free": (None, [c_void_p]),
     "sgfs_list": (c_bool, [c_char_p, c_int64, POINTER(c_char_p), POINTER(c_char_p)]),
     "sgfs_option_at": (c_bool, [c_int64, POINTER(sgfs_option_info)]),
@@ -608,6 +621,8 @@ FUNCTIONS = {
     "sgfs_tune_open": (c_void_p, [c_void_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_audit_open": (c_void_p, [c_char_p, c_void_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_predict_open": (c_void_p, [c_void_p, c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
+    "sgfs_report_open": (
+        c_void_p, [c_void_p, c_int64, c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_pack_open": (c_void_p, [c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_simulate_open": (c_void_p, [c_char_p, c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
 }

@@ -10,6 +10,7 @@
 #include "context/device/kernel.h"
 #include "files/reader.h"
 #include "jobs/newrows.h"
+#include "jobs/report/report.h"
 #include "model/user.h"
 #include "sink/export.h"
 
@@ -106,7 +107,8 @@ bool sgfs_list(const char *stage, int64_t index, const char **name, const char *
                   {"schemes", (const void *const *)sgfsi_schemes},
                   {"readers", (const void *const *)sgfsi_readers},
                   {"backends", (const void *const *)sgfsi_devices},
-                  {"exports", (const void *const *)sgfsi_exports}};
+                  {"exports", (const void *const *)sgfsi_exports},
+                  {"pictures", (const void *const *)sgfsi_pictures}};
     if (index < 0 || stage == NULL || name == NULL || help == NULL) return false;
     if (strcmp(stage, "samplers") == 0) return list_samplers(index, name, help);
     if (strcmp(stage, "layout") == 0) return sgfsi_layout_at(index, name, help);

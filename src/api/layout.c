@@ -8,7 +8,6 @@
  */
 #include "api/layout.h"
 
-#include <stddef.h>
 
 #define DIGIT(n, unit) (char)('0' + (n) / (unit) % 10)
 #define TEXT(sign, n)                                                                              \
@@ -50,6 +49,7 @@ static const struct {
             SIZE(sgfs_predict_bin),
             SIZE(sgfs_predict_label),
             SIZE(sgfs_prediction),
+            SIZE(sgfs_report),
             SIZE(sgfs_pack_info),
             SIZE(sgfs_simulated),
             VALUE(SGFS_OK),

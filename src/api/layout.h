@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * layout.h: what the public structs and constants are in this library (sgfs_list "layout").
  */
-#ifndef SGFSI_LAYOUT_H
-#define SGFSI_LAYOUT_H
+#pragma once
 
 #include "sgfs.h"
 
 /* Row `index` of the list; false past the last. */
 bool sgfsi_layout_at(int64_t index, const char **name, const char **text);
-
-#endif

@@ -2,12 +2,9 @@
  * options.h: all options of the program. A config is made with this list and hands it on, so that
  * nothing below needs to know it.
  */
-#ifndef SGFSI_OPTIONS_H
-#define SGFSI_OPTIONS_H
+#pragma once
 
 #include "chain/plan.h"
 
 /* All option sets: the stages' own, then each model's and each sampler's. */
 bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set);
-
-#endif

@@ -4,8 +4,7 @@
  * Some libraries crash, or call exit, when an allocation fails. What they make is made in a child
  * process and copied from there, so that whatever becomes of the child is an error value here.
  */
-#ifndef SGFSI_APART_H
-#define SGFSI_APART_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -21,5 +20,3 @@ typedef struct sgfsi_made {
  * -1: the child ended before it was done, or -errno: there was none. make must neither write to
  * files nor start threads. */
 int sgfsi_apart(sgfsi_made (*make)(void *work), void *work, FILE *f);
-
-#endif

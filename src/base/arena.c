@@ -57,6 +57,15 @@ void *sgfsi_arena_alloc(sgfsi_arena *arena, int64_t count, size_t size) {
     return raw + ALIGNMENT;
 }
 
+bool sgfsi_arena_room(sgfsi_arena *arena, int64_t n, size_t pointers, double **const *pointer) {
+    bool made = true;
+    for (size_t k = 0; k < pointers; k++) {
+        *pointer[k] = SGFSI_DOUBLES(arena, n);
+        made = made && *pointer[k] != NULL;
+    }
+    return made;
+}
+
 sgfs_status sgfsi_arena_explain(const sgfsi_arena *arena, sgfs_status status, sgfs_err *err) {
     char needed[24], there[24];
     if (status != SGFS_ENOMEM || err == NULL || arena->refused < 1 << 20) return status;

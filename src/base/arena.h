@@ -3,8 +3,7 @@
  * aligned to 64 bytes. A stage allocates while opening and never inside the loop. The arena remembers
  * a piece that could not be made, so that many may be asked for, and one question asked at the end.
  */
-#ifndef SGFSI_ARENA_H
-#define SGFSI_ARENA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,6 +34,10 @@ void sgfsi_arena_free(sgfsi_arena *arena);
 bool sgfsi_resize(void *array, int64_t count, size_t size);
 bool sgfsi_grow(void *array, int64_t *room, int64_t needed, size_t size);
 
-#define SGFSI_DOUBLES(arena, count) ((double *)sgfsi_arena_alloc((arena), (count), sizeof(double)))
+/* n doubles for each of the pointers; false when memory is out. SGFSI_ROOM(arena, D, &s->G, &s->z) */
+bool sgfsi_arena_room(sgfsi_arena *arena, int64_t n, size_t pointers, double **const *pointer);
+#define SGFSI_ROOM(arena, n, ...)                                                                  \
+    sgfsi_arena_room((arena), (n), sizeof((double **[]){__VA_ARGS__}) / sizeof(double **),         \
+                     (double **const[]){__VA_ARGS__})
 
-#endif
+#define SGFSI_DOUBLES(arena, count) ((double *)sgfsi_arena_alloc((arena), (count), sizeof(double)))

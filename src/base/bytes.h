@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * bytes.h: the bytes of a file from front to back, gunzipped where it is gzip. Nothing is kept.
  */
-#ifndef SGFSI_BYTES_H
-#define SGFSI_BYTES_H
+#pragma once
 
 #include "base/err.h"
 
@@ -28,5 +27,3 @@ void sgfsi_bytes_close(sgfsi_bytes *in);
  * over the next piece. There for torn writes and flipped bits, not against someone who forges a
  * file. */
 uint32_t sgfsi_crc32(uint32_t crc, const void *bytes, size_t count);
-
-#endif

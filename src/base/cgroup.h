@@ -2,8 +2,7 @@
  * cgroup.h: limits of control groups. They limit what a container may use without hiding what its
  * machine has; a limit may stand in the group of this process or in any group above it.
  */
-#ifndef SGFSI_CGROUP_H
-#define SGFSI_CGROUP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@ bool sgfsi_cgroup_line(const char *folder, const char *name, char line[64]);
  * version 1 is looked at ("cpu"); root: the folder of proc/self/cgroup and sys/fs/cgroup. */
 double sgfsi_cgroup_least(const char *root, const char *controller,
                           double (*limit_of)(const char *folder));
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * config.h: values for option rows, by key. Knows the rows it was made with and nothing else.
  */
-#ifndef SGFSI_CONFIG_H
-#define SGFSI_CONFIG_H
+#pragma once
 
 #include <stddef.h>
 
@@ -105,5 +104,3 @@ sgfs_status sgfsi_config_take(sgfs_config *cfg, const sgfsi_json *all, const cha
                               sgfs_err *err);
 /* What "data.path" and "model.name" say; both malloc'ed, taken over. */
 void sgfsi_config_keep_origin(sgfs_config *cfg, char *rows, char *model);
-
-#endif

@@ -2,8 +2,7 @@
  * digits.h: the numbers of which tables are full, -12.345678 and its like, read without a branch
  * that has to be guessed. All others are for number.c, which says why the rounding is right.
  */
-#ifndef SGFSI_DIGITS_H
-#define SGFSI_DIGITS_H
+#pragma once
 
 #include <math.h>
 #include <string.h>
@@ -66,5 +65,3 @@ static inline const char *sgfsi_parse_usual(const char *s, double *out) {
     *out = copysign(x, negative ? -1.0 : 1.0);
     return s;
 }
-
-#endif

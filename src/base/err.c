@@ -96,19 +96,3 @@ void sgfsi_say(const sgfsi_log *log, sgfs_level level, const char *format, ...) 
     va_end(args);
     log->fn(level, text, log->user);
 }
-
-const char *sgfs_status_text(sgfs_status status) {
-    switch (status) {
-    case SGFS_OK: return "ok";
-    case SGFS_EINTERNAL: return "internal error";
-    case SGFS_EUSAGE: return "wrong usage";
-    case SGFS_EDATA: return "bad data or model";
-    case SGFS_ENUMERIC: return "numerical failure";
-    case SGFS_EIO: return "input/output failed";
-    case SGFS_ERUNFILE: return "invalid run file";
-    case SGFS_EDOUBT: return "draws not to be trusted";
-    case SGFS_ENOMEM: return "out of memory";
-    case SGFS_ESTOPPED: return "stopped early";
-    }
-    return "unknown status";
-}

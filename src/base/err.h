@@ -2,8 +2,7 @@
  * err.h: errors are values with a sentence. Fill one and return its code in a single statement:
  *     return sgfsi_fail(err, SGFS_EDATA, "%s:%lld: column \"%s\" is empty.", path, line, name);
  */
-#ifndef SGFSI_ERR_H
-#define SGFSI_ERR_H
+#pragma once
 
 #include "sgfs.h"
 
@@ -41,5 +40,3 @@ typedef struct sgfsi_log {
     void *user;
 } sgfsi_log;
 void sgfsi_say(const sgfsi_log *log, sgfs_level level, const char *format, ...) SGFSI_PRINTF(3, 4);
-
-#endif

@@ -12,8 +12,7 @@
  * that it is needed. State is what an iteration leaves for the next one to read. Settings, scratch
  * room and pointers are not listed.
  */
-#ifndef SGFSI_FIELDS_H
-#define SGFSI_FIELDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -97,5 +96,3 @@ sgfs_status sgfsi_fields_load(const sgfsi_fields *list, const void *saved, size_
                               sgfs_err *err);
 /* One integer of what was saved, before anything is loaded; `fallback` where there is none. */
 int64_t sgfsi_fields_saved_int(const void *saved, size_t bytes, const char *name, int64_t fallback);
-
-#endif

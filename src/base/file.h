@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * file.h: whole files in, and files that appear complete or not at all.
  */
-#ifndef SGFSI_FILE_H
-#define SGFSI_FILE_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -48,5 +47,3 @@ void sgfsi_sync_folder(const char *path);
 
 /* Whole file as zero-terminated text; caller frees with free. Refuses more than `limit` bytes. */
 char *sgfsi_file_read(const char *path, size_t limit, size_t *length, sgfs_err *err);
-
-#endif

@@ -6,8 +6,7 @@
  * return -1 or NULL and leave errno), and knows nothing of runs, tables or exports. Since there is
  * one place that writes, a test can make the n-th write fail here and see what is left on the disk.
  */
-#ifndef SGFSI_IO_H
-#define SGFSI_IO_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ void sgfsi_io_tidy(const char *path);
 
 /* The folder that path is in; malloc'ed. */
 char *sgfsi_io_folder(const char *path);
-
-#endif

@@ -3,8 +3,7 @@
  * Builders never fail visibly, and take NULL for a value that could not be made: a value that lost
  * a member for want of memory remembers it. It has no text and no copy (NULL), and is not whole.
  */
-#ifndef SGFSI_JSON_H
-#define SGFSI_JSON_H
+#pragma once
 
 #include "base/err.h"
 
@@ -81,5 +80,3 @@ bool sgfsi_json_is_object(const sgfsi_json *v);
 bool sgfsi_json_equal(const sgfsi_json *a, const sgfsi_json *b); /* NULL equals NULL */
 /* Walk the members of an object: *at starts as NULL; NULL past the last. */
 const sgfsi_json *sgfsi_json_next(const sgfsi_json *object, void **at, const char **key);
-
-#endif

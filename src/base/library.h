@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * library.h: shared objects opened by name: code of the user's that is found at run time.
  */
-#ifndef SGFSI_LIBRARY_H
-#define SGFSI_LIBRARY_H
+#pragma once
 
 #include "base/err.h"
 
@@ -14,5 +13,3 @@ sgfsi_library *sgfsi_library_open(const char *path, sgfs_err *err);
 /* What it exports under this name, or NULL. */
 const void *sgfsi_library_find(sgfsi_library *library, const char *symbol);
 void sgfsi_library_close(sgfsi_library *library); /* takes NULL */
-
-#endif

@@ -2,8 +2,7 @@
  * little.h: numbers as little-endian bytes whatever the machine, for the files we write and read.
  * Compilers turn these shifts into plain copies where the machine is little-endian.
  */
-#ifndef SGFSI_LITTLE_H
-#define SGFSI_LITTLE_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -46,5 +45,3 @@ static inline double *sgfsi_get_doubles(unsigned char *bytes, int64_t count) {
     }
     return (double *)(void *)bytes;
 }
-
-#endif

@@ -7,8 +7,7 @@
  * on: with --standardize, or the default prior of a regression, that of the standardised columns, not
  * the user's.
  */
-#ifndef SGFSI_MATRIX_H
-#define SGFSI_MATRIX_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -31,5 +30,3 @@ sgfs_status sgfsi_vector_read(double *v, const char *path, int64_t D, sgfs_err *
 /* Lower triangle of A (D x D) -> L with A = L L'; 0, or the order of the minor that is not positive
  * definite. */
 int64_t sgfsi_cholesky(int64_t D, double *A);
-
-#endif

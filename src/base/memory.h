@@ -4,8 +4,7 @@
  * others use of it is not looked at: a table that is larger than this can never be made. And how
  * much of it this process has taken.
  */
-#ifndef SGFSI_MEMORY_H
-#define SGFSI_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,5 +23,3 @@ double sgfsi_memory_peak(void);
 /* Rows that lie anywhere in a large piece of memory are found faster on large pages: ask for them,
  * where the piece is not small and the system has them. */
 void sgfsi_memory_large_pages(void *at, size_t bytes);
-
-#endif

@@ -5,8 +5,7 @@
  * order of the operations is part of the promise: statistics of columns feed chains whose bits are
  * kept.
  */
-#ifndef SGFSI_BASE_MOMENTS_H
-#define SGFSI_BASE_MOMENTS_H
+#pragma once
 
 /* One number x of weight w joins; share: w over all weights with it (West 1979). */
 static inline void sgfsi_moments_add(double w, double share, double x, double *mean, double *ss) {
@@ -23,5 +22,3 @@ static inline void sgfsi_moments_merge(double n, double *mean, double *ss, doubl
     *ss += ss_too + gap * gap * n * m / total;
     *mean += gap * m / total;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * nearest.h: which of these words was meant?
  */
-#ifndef SGFSI_NEAREST_H
-#define SGFSI_NEAREST_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ const char *sgfsi_nearest(const char *word, int64_t count, const char *const *ca
  * however short both are; taken[i] (NULL: none): candidate i was meant by another word. */
 const char *sgfsi_nearest_name(const char *word, int64_t count, const char *const *candidates,
                                const char *taken);
-
-#endif

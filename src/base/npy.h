@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * npy.h: NumPy array files: writing float64 in C order, and reading a header.
  */
-#ifndef SGFSI_NPY_H
-#define SGFSI_NPY_H
+#pragma once
 
 #include <stdio.h>
 
@@ -27,5 +26,3 @@ typedef struct sgfsi_npy {
 sgfs_status sgfsi_npy_parse(sgfsi_npy *a, const unsigned char *bytes, size_t count, sgfs_err *err);
 /* Why the type cannot be read, and what to save instead. */
 sgfs_status sgfsi_npy_refuse_type(const sgfsi_npy *a, sgfs_err *err);
-
-#endif

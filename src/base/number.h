@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * number.h: numbers from and to text, always with a dot, whatever the locale.
  */
-#ifndef SGFSI_NUMBER_H
-#define SGFSI_NUMBER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ static inline const char *sgfsi_digits_in(char room[SGFSI_NUM_CHARS], double x, 
     sgfsi_format_digits(room, x, digits);
     return room;
 }
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Made with integers of any length; test_number.c makes every row again.
  */
-#ifndef SGFSI_POW5_H
-#define SGFSI_POW5_H
+#pragma once
 
 #include <stdint.h>
 
@@ -81,5 +80,3 @@ static const uint64_t sgfsi_pow5[SGFSI_POW5_MOST - SGFSI_POW5_LEAST + 1][2] = { 
     {0xF8EBAD2B84E0D58Bu, 0xD2E0898765A7DEB2u}, {0x9B934C3B330C8577u, 0x63CC55F49F88EB2Fu},
 };
 /* clang-format on */
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * printable.h: text that may come from anywhere, made fit for a terminal, and for a shell.
  */
-#ifndef SGFSI_PRINTABLE_H
-#define SGFSI_PRINTABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,5 +16,3 @@ void sgfsi_printable(char *text);
  * harm: false, with `out` as it was, where the word is empty, begins with a dash, has characters
  * that print nothing, or finds no room. */
 bool sgfsi_shell_word(const char *word, char *out, size_t room);
-
-#endif

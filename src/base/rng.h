@@ -3,8 +3,7 @@
  * counter; here the key is the seed and the counter names (chain, iteration, purpose, position). So
  * a resumed run, any number of threads and any device see the same numbers.
  */
-#ifndef SGFSI_RNG_H
-#define SGFSI_RNG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -54,5 +53,3 @@ void sgfsi_normals(sgfsi_stream *s, int64_t n, double *out);             /* Box-
 void sgfsi_indices(sgfsi_stream *s, int64_t n, int64_t N, int64_t *out); /* uniform on 0 .. N-1 */
 void sgfsi_words(sgfsi_stream *s, int64_t n, uint64_t *out);             /* 64 random bits each */
 int64_t sgfsi_word_index(uint64_t word, int64_t N); /* one word to one index on 0 .. N-1 */
-
-#endif

@@ -2,8 +2,7 @@
  * scratch.h: blocks of bytes on disk that nobody else sees: one file without a name, which is gone
  * when the process ends, however it ends.
  */
-#ifndef SGFSI_SCRATCH_H
-#define SGFSI_SCRATCH_H
+#pragma once
 
 #include "base/err.h"
 
@@ -34,5 +33,3 @@ sgfs_status sgfsi_scratch_drop(sgfsi_scratch *s, int64_t block, sgfs_err *err);
 double sgfsi_free_bytes(const char *path);
 /* "12.3 GB"; returns out. */
 const char *sgfsi_format_bytes(double bytes, char out[24]);
-
-#endif

@@ -6,8 +6,7 @@
  * of rows, and gives the iteration up when the wish has waited for a quarter of a second. A run goes
  * on from its last state then, which is why this is not done at once.
  */
-#ifndef SGFSI_STOP_H
-#define SGFSI_STOP_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -26,5 +25,3 @@ static inline bool sgfsi_stop_asked(const sgfsi_stop *s) {
 
 /* Is the iteration at hand to be given up? NULL: never. */
 bool sgfsi_stop_overdue(const sgfsi_stop *s);
-
-#endif

@@ -4,8 +4,7 @@
  *     the option --threads, else OMP_NUM_THREADS, else the cores this process may run on
  *     (affinity: taskset, Slurm), but no more than the quota of its container (cgroup), rounded up
  */
-#ifndef SGFSI_THREADS_H
-#define SGFSI_THREADS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ int64_t sgfsi_threads(int64_t wanted);
 /* The rule for given circumstances. environment: OMP_NUM_THREADS, or NULL; cores: of the affinity;
  * root: the folder in which proc/self/cgroup and sys/fs/cgroup are looked for. */
 int64_t sgfsi_threads_rule(const char *environment, int64_t cores, const char *root);
-
-#endif

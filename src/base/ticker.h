@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * ticker.h: a monotonic clock, and word twice a second from work that takes longer.
  */
-#ifndef SGFSI_TICKER_H
-#define SGFSI_TICKER_H
+#pragma once
 
 #include "base/err.h"
 
@@ -17,5 +16,3 @@ typedef struct sgfsi_ticker {
 sgfsi_ticker sgfsi_ticker_start(const sgfsi_log *log, const char *what);
 /* Say how far the work is (fraction of 1) when half a second has passed since the last time. */
 void sgfsi_tick(sgfsi_ticker *t, double fraction);
-
-#endif

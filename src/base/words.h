@@ -2,8 +2,7 @@
  * words.h: distinct texts, numbered in order of first appearance: the words of a column, the levels
  * of a target, the names of columns.
  */
-#ifndef SGFSI_WORDS_H
-#define SGFSI_WORDS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ int64_t sgfsi_words_find(const sgfsi_word_list *words, const char *text, size_t 
 /* The same, made new where it is not there. -1: memory is out. */
 int64_t sgfsi_words_add(sgfsi_word_list *words, const char *text, size_t length);
 void sgfsi_words_free(sgfsi_word_list *words); /* safe on a zeroed value, which it leaves behind */
-
-#endif

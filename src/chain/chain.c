@@ -99,18 +99,12 @@ sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfs
     bool full_moments = D <= 500 || kinds->fisher == &sgfs_fisher_full;
     w->room = 65536 / (8 * (D + w->S));
     if (w->room < 1) w->room = 1;
-    double *vectors = SGFSI_DOUBLES(&w->arena, 5 * D + w->S);
-    w->draws_buffer = SGFSI_DOUBLES(&w->arena, w->room * D);
-    w->stats_buffer = SGFSI_DOUBLES(&w->arena, w->room * w->S);
-    if (vectors == NULL || w->draws_buffer == NULL || w->stats_buffer == NULL ||
+    if (!SGFSI_ROOM(&w->arena, D, &w->theta, &w->user, &w->start, &w->limit, &w->mean) ||
+        !SGFSI_ROOM(&w->arena, w->S, &w->stats) ||
+        !SGFSI_ROOM(&w->arena, w->room * D, &w->draws_buffer) ||
+        !SGFSI_ROOM(&w->arena, w->room * w->S, &w->stats_buffer) ||
         !sgfsi_chain_moments_open(&w->moments, model->ctx.near, D, full_moments, &w->arena))
         return sgfsi_fail_memory(err, "a chain");
-    w->theta = vectors;
-    w->user = vectors + D;
-    w->start = vectors + 2 * D;
-    w->limit = vectors + 3 * D;
-    w->mean = vectors + 4 * D;
-    w->stats = vectors + 5 * D;
     w->sampler.theta = w->theta;
     w->sampler.stats = w->stats;
     double before = sgfsi_now();
@@ -274,10 +268,8 @@ static sgfs_status finish_moments(sgfsi_chain *w, sgfsi_chain_info *info, sgfs_e
     sgfsi_chain_moments *m = &w->moments;
     int64_t D = w->D;
     double divisor = m->count > 1 ? (double)(m->count - 1) : 1;
-    info->var = SGFSI_DOUBLES(&w->arena, D);
-    info->tau = SGFSI_DOUBLES(&w->arena, D);
-    if (m->ss != NULL) info->cov = SGFSI_DOUBLES(&w->arena, D * D);
-    if (info->var == NULL || info->tau == NULL || (m->ss != NULL && info->cov == NULL))
+    if (!SGFSI_ROOM(&w->arena, D, &info->var, &info->tau) ||
+        (m->ss != NULL && !SGFSI_ROOM(&w->arena, D * D, &info->cov)))
         return sgfsi_fail_memory(err, "the moments");
     info->mean = m->mean;
     for (int64_t i = 0; i < D; i++) {

@@ -2,8 +2,7 @@
  * chain.h: one chain: its sampler, its place, its moments, and draws waiting to be written. A chain
  * touches nothing that another chain touches, except the sink, which locks.
  */
-#ifndef SGFSI_CHAIN_H
-#define SGFSI_CHAIN_H
+#pragma once
 
 #include "chain/chain_moments.h"
 #include "chain/plan.h"
@@ -56,5 +55,3 @@ sgfs_status sgfsi_chain_flush(sgfsi_chain *w, const sgfsi_output *out, sgfs_err 
 sgfs_status sgfsi_chain_report(sgfsi_chain *w, const sgfsi_output *out, bool moments,
                                double *curvature_sd, sgfs_err *err);
 void sgfsi_chain_close(sgfsi_chain *w);
-
-#endif

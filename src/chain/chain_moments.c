@@ -16,14 +16,9 @@ enum { ROWS = SGFSI_RUNNING_ROWS, SLOTS = SGFSI_RUNNING_SLOTS };
 bool sgfsi_chain_moments_open(sgfsi_chain_moments *m, const sgfs_device *dev, int64_t D, bool full,
                               sgfsi_arena *arena) {
     *m = (sgfsi_chain_moments){.device = dev, .D = D, .slot_blocks = 1};
-    m->buffer = SGFSI_DOUBLES(arena, (ROWS + 1) * D);
-    m->mean = SGFSI_DOUBLES(arena, D);
-    m->var = SGFSI_DOUBLES(arena, D);
-    m->block_mean = SGFSI_DOUBLES(arena, D);
-    m->slot = SGFSI_DOUBLES(arena, SLOTS * D);
-    if (full) m->ss = SGFSI_DOUBLES(arena, D * D);
-    return m->buffer != NULL && m->mean != NULL && m->var != NULL && m->block_mean != NULL &&
-           m->slot != NULL && (!full || m->ss != NULL);
+    return SGFSI_ROOM(arena, (ROWS + 1) * D, &m->buffer) && SGFSI_ROOM(arena, SLOTS * D, &m->slot) &&
+           SGFSI_ROOM(arena, D, &m->mean, &m->var, &m->block_mean) &&
+           (!full || SGFSI_ROOM(arena, D * D, &m->ss));
 }
 
 void sgfsi_chain_moments_add(sgfsi_chain_moments *m, const double *theta) {

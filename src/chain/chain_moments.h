@@ -2,8 +2,7 @@
  * chain_moments.h: mean and covariance of every iteration, thinned away or not, and a running
  * estimate of the effective sample size for the progress line.
  */
-#ifndef SGFSI_CHAIN_MOMENTS_H
-#define SGFSI_CHAIN_MOMENTS_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/fields.h"
@@ -35,5 +34,3 @@ double sgfsi_chain_moments_tau(const sgfsi_chain_moments *m, int64_t j);
 double sgfsi_chain_moments_ess(const sgfsi_chain_moments *m);
 
 void sgfsi_chain_moments_fields(sgfsi_chain_moments *m, sgfsi_fields *list);
-
-#endif

@@ -39,7 +39,6 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "base/ticker.h"
 #include "chain/forecast.h"
 #include "posterior/hill.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * choose.h: the sampler, where the user names none; for plan.c.
  */
-#ifndef SGFSI_CHOOSE_H
-#define SGFSI_CHOOSE_H
+#pragma once
 
 #include "chain/plan.h"
 
@@ -15,5 +14,3 @@ sgfs_status sgfsi_choose(sgfsi_plan *plan, const sgfs_model *model, sgfsi_choice
  * reads are passed over, which is said. */
 sgfs_status sgfsi_choose_fallback(sgfsi_plan *plan, const sgfs_model *model,
                                   const sgfsi_setback *why, sgfsi_choice *choice, sgfs_err *err);
-
-#endif

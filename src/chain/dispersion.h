@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * dispersion.h: do counts vary more than a Poisson regression says?
  */
-#ifndef SGFSI_DISPERSION_H
-#define SGFSI_DISPERSION_H
+#pragma once
 
 #include "posterior/posterior.h"
 
 /* A warning where they do, at theta (D, the chain's scale): one pass over the data, of very many
  * rows over some. Nothing for other models. Only memory that runs out is an error. */
 sgfs_status sgfsi_dispersion_tell(const sgfs_model *m, const double *theta, sgfs_err *err);
-
-#endif

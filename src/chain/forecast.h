@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * forecast.h: what exact draws would cost, before a pass over all rows is made for them.
  */
-#ifndef SGFSI_FORECAST_H
-#define SGFSI_FORECAST_H
+#pragma once
 
 #include "posterior/anchor.h"
 
@@ -21,5 +20,3 @@ typedef struct sgfsi_forecast {
  * have no mode. */
 sgfs_status sgfsi_forecast_exact(const sgfs_model *m, const sgfsi_anchor_search *how,
                                  sgfsi_arena *arena, sgfsi_forecast *out, sgfs_err *err);
-
-#endif

@@ -139,6 +139,8 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run, sgfs_err *err) {
     sgfsi_json_text(o, "model", m->kind->name);
     sgfsi_json_text(o, "sampler", k->name);
     SGFSI_JSON(o, k->sampler, optimiser, exact);
+    SGFSI_JSON(o, m->kind, regression);
+    sgfsi_json_flag(o, "normal_prior", sgfsi_prior_is_quadratic(m));
     const char *advice[2];
     if (k->sampler->advise != NULL && k->sampler->advise(&run->plan, advice) > 0)
         sgfsi_json_text(o, "smaller_steps", advice[0]);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * lengthen.h: a run goes on until every parameter has the effective sample size of --ess.
  */
-#ifndef SGFSI_LENGTHEN_H
-#define SGFSI_LENGTHEN_H
+#pragma once
 
 #include "chain/run.h"
 
@@ -10,5 +9,3 @@ enum { SGFSI_MOST_LENGTHS = 16 }; /* a run may become so many times as long as i
 
 /* After the last iteration: plan more, where there are too few effective draws. */
 sgfs_status sgfsi_run_lengthen(sgfs_run *run, sgfs_err *err);
-
-#endif

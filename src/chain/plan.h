@@ -2,8 +2,7 @@
  * plan.h: how a run will be made (sgfsi_plan, sampler/sampler.h): chosen, checked and filled in
  * once, before any chain is opened.
  */
-#ifndef SGFSI_PLAN_H
-#define SGFSI_PLAN_H
+#pragma once
 
 #include "rows/batch.h"
 #include "sampler/sampler.h"
@@ -53,5 +52,3 @@ sgfs_status sgfsi_unread_fail(const sgfsi_plan *plan, const sgfs_model *model,
 void sgfsi_list_readers(const sgfs_config *cfg, const char *key, char *out, size_t room);
 /* All of the plan but the choice of plan->kinds and --start; plan->cfg and plan->log are set. */
 sgfs_status sgfsi_plan_fill(sgfsi_plan *plan, const sgfs_model *model, sgfs_err *err);
-
-#endif

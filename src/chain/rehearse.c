@@ -21,7 +21,6 @@
 
 #include "base/memory.h"
 #include "base/scratch.h"
-#include "base/ticker.h"
 #include "chain/spread_check.h"
 #include "context/clock.h"
 #include "rows/pages.h"

@@ -2,8 +2,7 @@
  * rehearse.h: what a run will need, told before it is made (--dry-run), and the refusal of one that
  * memory cannot hold.
  */
-#ifndef SGFSI_REHEARSE_H
-#define SGFSI_REHEARSE_H
+#pragma once
 
 #include "chain/run.h"
 
@@ -15,5 +14,3 @@ sgfs_status sgfsi_rehearse_room(const sgfs_run *run, int64_t chain, double *used
  * The last progress that is reported has bytes_needed, and how long the run would take. SGFS_ENOMEM where it does not
  * fit. */
 sgfs_status sgfsi_run_rehearse(sgfs_run *run, sgfs_err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * resume.h: what a run keeps on the disk to be taken up later, and taking it up.
  */
-#ifndef SGFSI_RESUME_H
-#define SGFSI_RESUME_H
+#pragma once
 
 #include "chain/run.h"
 
@@ -29,5 +28,3 @@ sgfs_status sgfsi_resume_options(sgfs_config *cfg, const sgfsi_json *header, sgf
  * closed then. */
 sgfs_status sgfsi_run_take_up(sgfs_run *run, const char *path, sgfsi_runfile *file,
                               const sgfsi_resumption *from, sgfs_err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * run.h: the run's insides, for run.c, api.c and the tests.
  */
-#ifndef SGFSI_RUN_H
-#define SGFSI_RUN_H
+#pragma once
 
 #include "chain/chain.h"
 #include "chain/choose.h"
@@ -63,5 +62,3 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run, sgfs_err *err);
 sgfsi_json *sgfsi_run_config(const sgfs_run *run);
 sgfsi_json *sgfsi_run_given(const sgfs_run *run);
 char *sgfsi_run_describe(const sgfs_run *run); /* malloc'ed */
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * spread_check.h: the spread that the curvature of the posterior predicts.
  */
-#ifndef SGFSI_SPREAD_CHECK_H
-#define SGFSI_SPREAD_CHECK_H
+#pragma once
 
 #include "posterior/posterior.h"
 
@@ -15,5 +14,3 @@ bool sgfsi_curvature_sd(const sgfs_model *m, const double *theta, double *sd, sg
 /* Covariance (D x D, out) on the user's scale of the Gaussian around theta with precision L L' (L
  * lower); the map to that scale is taken as linear there. False when memory is out. */
 bool sgfsi_curvature_cov(const sgfs_model *m, const double *theta, const double *L, double *cov);
-
-#endif

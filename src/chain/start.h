@@ -2,8 +2,7 @@
  * start.h: --start FILE, the point where chains, or a climb to the mode, begin; and --climb, the way
  * from there before warm-up.
  */
-#ifndef SGFSI_START_H
-#define SGFSI_START_H
+#pragma once
 
 #include "model/model.h"
 
@@ -17,5 +16,3 @@ sgfs_status sgfsi_start_read(const sgfs_model *m, const sgfs_config *cfg, double
  * how many were looked at. */
 sgfs_status sgfsi_start_climb(const sgfs_model *m, int64_t steps, int64_t threads, double *theta,
                               int64_t *rows, sgfs_err *err);
-
-#endif

@@ -6,8 +6,7 @@
  * no state (rng.h). So a run is taken up by opening it as always and loading what was saved. Times
  * are not listed, so that two states of the same iteration have the same bits.
  */
-#ifndef SGFSI_STATE_H
-#define SGFSI_STATE_H
+#pragma once
 
 #include "base/fields.h"
 #include "chain/run.h"
@@ -25,5 +24,3 @@ void *sgfsi_state_save(sgfs_run *run, size_t *bytes, sgfs_err *err);
 /* Into a run that was just opened as the saved one was. SGFS_ERUNFILE, with a sentence that
  * names the field, where the state belongs to another run; the chains are as before then. */
 sgfs_status sgfsi_state_load(sgfs_run *run, const void *saved, size_t bytes, sgfs_err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * validate.h: how well the chains predict rows kept aside, followed while they move (--validate).
  */
-#ifndef SGFSI_VALIDATE_H
-#define SGFSI_VALIDATE_H
+#pragma once
 
 #include "base/fields.h"
 #include "posterior/predictor.h"
@@ -51,5 +50,3 @@ sgfs_status sgfsi_validator_look(sgfsi_validator *v, const sgfsi_validation_poin
 void sgfsi_validator_finish(sgfsi_validator *v);
 /* All but points that wait to be handed over. */
 void sgfsi_validator_fields(sgfsi_validator *v, sgfsi_fields *list);
-
-#endif

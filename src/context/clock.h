@@ -3,8 +3,7 @@
  * them what each would do next: process 0 decides, and the others hear of it. Numbers of a chain
  * never depend on these decisions, only how far it has come.
  */
-#ifndef SGFSI_CLOCK_H
-#define SGFSI_CLOCK_H
+#pragma once
 
 #include "context/comm/comm.h"
 
@@ -16,5 +15,3 @@ sgfs_status sgfsi_clock_stretch(const sgfsi_comm *comm, int64_t *stretch, double
 /* Has the limit been reached? Never without one: NaN. */
 sgfs_status sgfsi_clock_is_over(const sgfsi_comm *comm, double now, double limit, bool *over,
                                 sgfs_err *err);
-
-#endif

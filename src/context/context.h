@@ -7,8 +7,7 @@
  * opening, steps and end; a job; a pass) does it between sgfsi_context_enter and
  * sgfsi_context_leave. Scopes may lie inside each other and side by side in several threads.
  */
-#ifndef SGFSI_CONTEXT_H
-#define SGFSI_CONTEXT_H
+#pragma once
 
 #include "base/config.h"
 #include "context/comm/comm.h"
@@ -55,5 +54,3 @@ typedef struct sgfsi_scope {
 } sgfsi_scope;
 sgfsi_scope sgfsi_context_enter(const sgfsi_context *ctx);
 void sgfsi_context_leave(sgfsi_scope scope);
-
-#endif

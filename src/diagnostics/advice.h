@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * advice.h: what a summary's numbers mean for the one who reads them.
  */
-#ifndef SGFSI_ADVICE_H
-#define SGFSI_ADVICE_H
+#pragma once
 
 #include "diagnostics/moments.h"
 
 /* Fill summary->warning from its other fields; strings live in arena. */
 sgfs_status sgfsi_advise(const sgfs_draws *d, const sgfsi_used *used, sgfs_summary *summary,
                          sgfsi_arena *arena, sgfs_err *err);
-
-#endif

@@ -22,12 +22,7 @@
 bool sgfsi_autocorr_init(sgfsi_autocorr *w, sgfsi_arena *arena, int64_t n) {
     w->n = n;
     for (w->size = 4; w->size < 2 * n;) w->size *= 2;
-    w->re = SGFSI_DOUBLES(arena, w->size);
-    w->im = SGFSI_DOUBLES(arena, w->size);
-    w->power = SGFSI_DOUBLES(arena, w->size);
-    w->cosine = SGFSI_DOUBLES(arena, w->size);
-    w->sine = SGFSI_DOUBLES(arena, w->size);
-    if (!w->re || !w->im || !w->power || !w->cosine || !w->sine) return false;
+    if (!SGFSI_ROOM(arena, w->size, &w->re, &w->im, &w->power, &w->cosine, &w->sine)) return false;
     for (int64_t h = 1; h < w->size; h *= 2) {
         for (int64_t k = 0; k < h; k++) {
             double angle = -3.14159265358979323846 * (double)k / (double)h;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * autocorr.h: autocovariances of a set of series by the fast Fourier transform.
  */
-#ifndef SGFSI_AUTOCORR_H
-#define SGFSI_AUTOCORR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ bool sgfsi_autocorr_init(sgfsi_autocorr *w, sgfsi_arena *arena, int64_t n);
 /* out[k] = mean over the m series of (1/n) sum_t (x_t - xbar)(x_{t+k} - xbar), k = 0 .. n-1, each
  * series about its own mean xbar. x: m x n, row-major; mean (m, may be NULL) receives the xbar. */
 void sgfsi_autocov(sgfsi_autocorr *w, int64_t m, const double *x, double *mean, double *out);
-
-#endif

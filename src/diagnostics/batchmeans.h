@@ -2,8 +2,7 @@
  * batchmeans.h: mean and variance of every parameter of some chains with their Monte Carlo errors,
  * from draws that are looked at once and not kept.
  */
-#ifndef SGFSI_BATCHMEANS_H
-#define SGFSI_BATCHMEANS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -40,5 +39,3 @@ int64_t sgfsi_batchmeans_batches(const sgfsi_batchmeans *b);
 int64_t sgfsi_batchmeans_freedom(const sgfsi_batchmeans *b, double reached);
 /* estimate: D. What is in unfinished batches is left out. NaN with fewer than 2 batches. */
 void sgfsi_batchmeans_estimate(const sgfsi_batchmeans *b, sgfsi_estimate *estimate);
-
-#endif

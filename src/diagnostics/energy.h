@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * energy.h: what the trajectories of hmc and nuts say of the draws.
  */
-#ifndef SGFSI_ENERGY_H
-#define SGFSI_ENERGY_H
+#pragma once
 
 #include "diagnostics/moments.h"
 
@@ -20,5 +19,3 @@ sgfs_exact_stats sgfsi_exact_stats_of(const sgfs_draws *d, const sgfsi_used *use
 /* Draws used whose statistic `name` is `value`; 0 without such a statistic. */
 double sgfsi_count_equal(const sgfs_draws *d, const sgfsi_used *used, const char *name,
                          double value);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * measures.h: how far moments are from reference moments. Arrays: mean D, cov D x D full.
  */
-#ifndef SGFSI_MEASURES_H
-#define SGFSI_MEASURES_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -30,5 +29,3 @@ typedef struct sgfsi_gaussians {
 double sgfsi_pair_divergence(const sgfsi_gaussians *g, int64_t i, int64_t j);
 /* The pairs with the smallest and the largest; -1, -1 when there is none. */
 void sgfsi_pair_extremes(const sgfsi_gaussians *g, int64_t best[2], int64_t worst[2]);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * moments.h: mean and covariance over all chains.
  */
-#ifndef SGFSI_MOMENTS_H
-#define SGFSI_MOMENTS_H
+#pragma once
 
 #include "base/arena.h"
 #include "sink/draws.h"
@@ -19,5 +18,3 @@ typedef struct sgfsi_moments {
 
 sgfs_status sgfsi_moments_of(const sgfs_draws *d, const sgfsi_used *used, bool want_cov,
                              sgfsi_arena *arena, sgfsi_moments *out, sgfs_err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * names.h: numbers of a file for the parameters of a model, told apart by name.
  */
-#ifndef SGFSI_NAMES_H
-#define SGFSI_NAMES_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -31,5 +30,3 @@ sgfs_status sgfsi_naming_numbers(const sgfsi_naming *j, const char *what, const 
 
 /* First byte of a file that is not blank; 0 for an empty one, -1 when it cannot be opened. */
 int sgfsi_first_byte(const char *path);
-
-#endif

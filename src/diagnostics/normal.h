@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * normal.h: quantiles of the standard normal distribution and of Student's t.
  */
-#ifndef SGFSI_NORMAL_H
-#define SGFSI_NORMAL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ double sgfsi_normal_quantile(double p);
 /* t with P(T > t) = p, 0 < p < 1/2, for `freedom` >= 1 degrees of freedom; beyond 10,000: the
  * normal's. NaN otherwise. */
 double sgfsi_student_beyond(double p, int64_t freedom);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * reference.h: what a run is compared with, in the run's own order of parameters.
  */
-#ifndef SGFSI_REFERENCE_H
-#define SGFSI_REFERENCE_H
+#pragma once
 
 #include "base/arena.h"
 #include "sink/draws.h"
@@ -28,5 +27,3 @@ sgfs_status sgfsi_reference_read(const char *path, int64_t D, char *const *names
  * in the moments; step: iterations between them. */
 double sgfsi_reference_noise(const sgfs_summary *summary, int64_t count, int64_t step,
                              sgfsi_arena *work);
-
-#endif

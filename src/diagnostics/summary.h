@@ -2,8 +2,7 @@
  * summary.h: what draws say of the posterior and of their chains, and how far they are from a
  * reference. The structs are those of sgfs.h; the strings and arrays in them are the summary's own.
  */
-#ifndef SGFSI_SUMMARY_H
-#define SGFSI_SUMMARY_H
+#pragma once
 
 #include "base/config.h"
 #include "base/json.h"
@@ -21,5 +20,3 @@ sgfs_compare *sgfsi_compare_new(const sgfs_draws *draws, const char *reference, 
                                 sgfs_err *err);
 sgfsi_json *sgfsi_compare_json(const sgfs_compare *compare);
 void sgfsi_compare_free(sgfs_compare *compare);
-
-#endif

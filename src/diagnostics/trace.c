@@ -53,19 +53,14 @@ sgfsi_trace *sgfsi_trace_new(sgfsi_arena *arena, int64_t chains, int64_t draws) 
     t->half = draws / 2;
     t->count = t->m * t->half;
     int64_t all = chains * draws, split = t->count > 0 ? t->count : 1;
-    t->split = SGFSI_DOUBLES(arena, split);
-    t->z = SGFSI_DOUBLES(arena, split);
-    t->scratch = SGFSI_DOUBLES(arena, split);
-    t->normal_score = SGFSI_DOUBLES(arena, split);
-    t->rho = SGFSI_DOUBLES(arena, t->half + 1);
-    t->half_mean = SGFSI_DOUBLES(arena, t->m);
-    t->middle = SGFSI_DOUBLES(arena, chains);
     t->sorted = sgfsi_arena_alloc(arena, all, sizeof *t->sorted);
     t->spare = sgfsi_arena_alloc(arena, all, sizeof *t->spare);
     t->bucket = sgfsi_arena_alloc(arena, COUNTERS, sizeof *t->bucket);
-    bool made = t->split && t->z && t->scratch && t->normal_score && t->rho && t->half_mean &&
-                t->middle && t->sorted && t->spare && t->bucket;
-    if (!made || !sgfsi_autocorr_init(&t->autocorr, arena, t->half)) return NULL;
+    if (!SGFSI_ROOM(arena, split, &t->split, &t->z, &t->scratch, &t->normal_score) ||
+        !SGFSI_ROOM(arena, t->half + 1, &t->rho) || !SGFSI_ROOM(arena, t->m, &t->half_mean) ||
+        !SGFSI_ROOM(arena, chains, &t->middle) || !t->sorted || !t->spare || !t->bucket ||
+        !sgfsi_autocorr_init(&t->autocorr, arena, t->half))
+        return NULL;
     for (int64_t i = 0; i < t->count / 2; i++) { /* count is even and the scores are symmetric */
         t->normal_score[i] = score_of((double)i + 1.0, t->count);
         t->normal_score[t->count - 1 - i] = -t->normal_score[i];

@@ -2,8 +2,7 @@
  * trace.h: the draws of one parameter, laid out for the diagnostics: chains split in halves,
  * sorted, rank-normalised. One workspace serves every parameter of a run in turn.
  */
-#ifndef SGFSI_TRACE_H
-#define SGFSI_TRACE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -46,5 +45,3 @@ void sgfsi_trace_values(const sgfsi_trace *t, double *out);
 double sgfsi_quantile(int64_t n, const double *sorted, double p);
 /* Rank-normalised |x - median| of the split draws into out, m x half. */
 void sgfsi_trace_fold(sgfsi_trace *t, double *out);
-
-#endif

@@ -318,11 +318,7 @@ static void check_trajectories(judge *j) {
 
 /* Models that exact draws, and audits against them, are made for. */
 static bool is_regression(const judge *j) {
-    static const char *const regression[] = {"linear", "logistic", "softmax", "poisson"};
-    const char *model = sgfsi_json_get_text(j->d->header, "model", "");
-    for (size_t i = 0; i < sizeof regression / sizeof regression[0]; i++)
-        if (strcmp(model, regression[i]) == 0) return true;
-    return false;
+    return sgfsi_json_get_flag(j->d->header, "regression");
 }
 
 /* An approximate sampler has a bias that draws cannot show; an audit may have measured it. */
@@ -415,10 +411,9 @@ static bool was_given(const judge *j, const char *with, const char *but) {
 static void other_sampler(const judge *j, char *out, size_t room) {
     const sgfsi_json *header = j->d->header;
     const char *sampler = sgfsi_json_get_text(header, "sampler", "");
-    const char *prior = sgfsi_json_get_text(sgfsi_json_get(header, "config"), "prior.kind", "");
-    bool kink = strcmp(prior, "laplace") == 0 || strcmp(prior, "student-t") == 0;
     bool whole = strcmp(sampler, "exact-pairs") == 0 || strcmp(sampler, "exact-rows") == 0;
-    if (!j->exact && is_regression(j) && !kink) snprintf(out, room, "--sampler exact");
+    bool normal = sgfsi_json_get_flag(header, "normal_prior");
+    if (!j->exact && is_regression(j) && normal) snprintf(out, room, "--sampler exact");
     else if (whole) snprintf(out, room, "--sampler exact-hmc");
     else if (strcmp(sampler, "nuts") != 0) snprintf(out, room, "--sampler nuts");
     else

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * trust.h: one word on a run: can its summary be trusted?
  */
-#ifndef SGFSI_TRUST_H
-#define SGFSI_TRUST_H
+#pragma once
 
 #include "diagnostics/moments.h"
 
@@ -31,5 +30,3 @@ double sgfsi_spread_gap(const sgfs_summary_row *row);
 int64_t sgfsi_draws_now(const sgfs_draws *d, const sgfs_summary *s);
 /* --draws that would bring an ESS of `ess` to SGFSI_ESS_ENOUGH, rounded up to two digits. */
 int64_t sgfsi_draws_needed(const sgfs_draws *d, const sgfs_summary *s, double ess);
-
-#endif

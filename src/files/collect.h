@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * collect.h: a table over one file or several: a flow that was collected, or a map of the files.
  */
-#ifndef SGFSI_COLLECT_H
-#define SGFSI_COLLECT_H
+#pragma once
 
 #include "files/files.h"
 #include "files/reader.h"
@@ -16,5 +15,3 @@ sgfs_status sgfsi_files_read(sgfsi_files *files, const sgfsi_read_options *optio
 /* The same for one path. */
 sgfs_status sgfsi_table_read(const char *path, const sgfsi_read_options *options,
                              sgfsi_table *table, sgfs_err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * columns.h: which columns of a file are the target and the features, from what the user wrote.
  */
-#ifndef SGFSI_COLUMNS_H
-#define SGFSI_COLUMNS_H
+#pragma once
 
 #include "files/reader.h"
 
@@ -50,5 +49,3 @@ typedef struct sgfsi_name_list {
     size_t used;
 } sgfsi_name_list;
 void sgfsi_name_list_add(sgfsi_name_list *l, const char *name, const char *near); /* near or NULL */
-
-#endif

@@ -2,8 +2,7 @@
  * files.h: what the user calls the data: a file, several, a pattern like part-*.csv, or - for
  * standard input.
  */
-#ifndef SGFSI_FILES_H
-#define SGFSI_FILES_H
+#pragma once
 
 #include "base/err.h"
 
@@ -36,5 +35,3 @@ const sgfsi_log *sgfsi_files_log(sgfsi_files *files, const sgfsi_log *log);
  * what to say of it, "standard input". */
 sgfs_status sgfsi_spool(int from, const char *called, const sgfsi_log *log, int *fd, char **path,
                         bool *leftover, sgfs_err *err);
-
-#endif

@@ -2,8 +2,7 @@
  * find_columns.h: the columns of a run in other files: which of their columns are read (readers ask
  * here where rows are new rows for a run), and where each of them goes (flow.c).
  */
-#ifndef SGFSI_FIND_COLUMNS_H
-#define SGFSI_FIND_COLUMNS_H
+#pragma once
 
 #include "base/json.h"
 #include "files/columns.h"
@@ -67,5 +66,3 @@ sgfs_status sgfsi_run_columns_head(const sgfsi_run_columns *c, sgfsi_table *head
  * the file has numbers, or the other way round. */
 sgfs_status sgfsi_run_columns_match(const sgfsi_run_columns *c, const sgfsi_file_columns *file,
                                     int64_t *from, sgfs_err *err);
-
-#endif

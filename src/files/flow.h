@@ -14,8 +14,7 @@
  * them (role says which). Words are numbers that count through head's dictionaries and levels,
  * which grow while rows come. Memory is that of a block, whatever the length of the files.
  */
-#ifndef SGFSI_FLOW_H
-#define SGFSI_FLOW_H
+#pragma once
 
 #include "files/reader.h"
 
@@ -76,5 +75,3 @@ struct sgfsi_file_columns;
 /* Names, roles and words of the columns that are wanted, copied to head. */
 sgfs_status sgfsi_flow_head(const struct sgfsi_file_columns *columns, sgfsi_table *head,
                             sgfs_err *err);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Memory is that of a block, whatever the length of the files.
  */
-#ifndef SGFSI_NEWDATA_H
-#define SGFSI_NEWDATA_H
+#pragma once
 
 #include "files/find_columns.h"
 
@@ -58,5 +57,3 @@ enum { SGFSI_WHERE = 320 };
 const char *sgfsi_newdata_where(const sgfsi_newdata *data, int64_t i, char out[SGFSI_WHERE]);
 /* The text behind target y of row i of that block, where it is none of the run's; NULL: none. */
 const char *sgfsi_newdata_level(const sgfsi_newdata *data, int64_t i, double y);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A kind knows its files by their first bytes, and hands out their rows (flow.h).
  */
-#ifndef SGFSI_READER_H
-#define SGFSI_READER_H
+#pragma once
 
 #include "files/text/text.h"
 #include "rows/table.h"
@@ -100,5 +99,3 @@ sgfs_status sgfsi_reader_check(const sgfs_reader_kind *reader, const char *path,
 extern const sgfs_reader_kind sgfs_reader_csv, sgfs_reader_npy, sgfs_reader_libsvm, sgfs_reader_idx,
     sgfs_reader_arrow;
 extern const sgfs_reader_kind *const sgfsi_readers[]; /* NULL-terminated, in probing order */
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * same_columns.h: are the columns of two files the same? For several files that are one data set.
  */
-#ifndef SGFSI_SAME_COLUMNS_H
-#define SGFSI_SAME_COLUMNS_H
+#pragma once
 
 #include "rows/table.h"
 
@@ -32,5 +31,3 @@ sgfs_status sgfsi_fail_targets(const char *numbers, const char *texts, const cha
 /* The transforms that made the files have to be the same. */
 sgfs_status sgfsi_file_columns_match_recipe(const sgfsi_file_columns *first,
                                             const sgfsi_file_columns *next, sgfs_err *err);
-
-#endif

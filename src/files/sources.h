@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * sources.h: several files, the reader of each, and what the options say to it.
  */
-#ifndef SGFSI_SOURCES_H
-#define SGFSI_SOURCES_H
+#pragma once
 
 #include "files/files.h"
 #include "files/reader.h"
@@ -23,5 +22,3 @@ sgfs_status sgfsi_sources_open(sgfsi_sources *s, int64_t count, const char *cons
                                const sgfsi_read_options *options, sgfs_err *err);
 void sgfsi_sources_close(sgfsi_sources *s); /* safe on a zeroed value */
 sgfsi_read_options sgfsi_sources_options(const sgfsi_sources *s, int64_t i);
-
-#endif

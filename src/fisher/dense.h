@@ -3,8 +3,7 @@
  * stored as d x d, row-major, lower triangle. `full` is one of them, `block` several, `inverse`
  * one whose factored form is the inverse.
  */
-#ifndef SGFSI_DENSE_H
-#define SGFSI_DENSE_H
+#pragma once
 
 #include "stages.h"
 
@@ -37,5 +36,3 @@ int64_t sgfsi_dense_rows(sgfsi_dense b, const sgfsi_change *c, sgfsi_rank_update
 int64_t sgfsi_dense_update(sgfsi_dense b, const sgfsi_change *c, double *work);
 /* Lower triangle times a number. */
 void sgfsi_dense_scale(sgfsi_dense b, double factor);
-
-#endif

@@ -155,5 +155,8 @@ const sgfs_fisher_kind sgfs_fisher_diag = {
     .stan_metric = "diag_e",
     .factored = true,
     .host = true,
-    SGFSI_FISHER_HOOKS,
+    .size = size,
+    .work = work,
+    SGFSI_FISHER_SUMS,
+    SGFSI_FISHER_FACTOR,
 };

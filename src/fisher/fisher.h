@@ -2,8 +2,7 @@
  * fisher.h: the rows of the Fisher table, and the running average that every sampler with a Fisher
  * matrix shares.
  */
-#ifndef SGFSI_FISHER_H
-#define SGFSI_FISHER_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/config.h"
@@ -16,12 +15,14 @@ extern const sgfs_fisher_kind *const sgfsi_fishers[]; /* NULL-terminated */
 extern const char sgfsi_fisher_choices[];             /* "|full|diag...": their names */
 const sgfs_fisher_kind *sgfsi_fisher_find(const char *name);
 
-/* For the table row of a structure whose functions are called like the fields they fill. */
-#define SGFSI_FISHER_HOOKS                                                                         \
-    .size = size, .work = work, .zero = zero, .add_cov = add_cov, .combine = combine,              \
-    .add_diag = add_diag, .from_dense = from_dense, .factor = factor, .unfactor = unfactor,        \
-    .update = update, .solve = solve, .mul_factor = mul_factor, .mul = mul, .trace = trace,        \
-    .diag = diag
+/* For the table row of a structure whose functions are called like the fields they fill: what it
+ * does as a sum, and as a factor. */
+#define SGFSI_FISHER_SUMS                                                                          \
+    .zero = zero, .add_cov = add_cov, .combine = combine, .add_diag = add_diag,                    \
+    .from_dense = from_dense, .mul = mul, .trace = trace, .diag = diag
+#define SGFSI_FISHER_FACTOR                                                                        \
+    .factor = factor, .unfactor = unfactor, .update = update, .solve = solve,                      \
+    .mul_factor = mul_factor
 
 /* Blocks of `size` parameters each (the last may be smaller); size 0: the blocks that begin at
  * first[0..blocks), the model's own. NULL when memory is out. */
@@ -98,5 +99,3 @@ void sgfsi_average_update(sgfsi_average *a, const sgfs_scores *s, const double *
 double sgfsi_average_next(sgfsi_average *a, bool warmup); /* count one update; its kappa */
 double sgfsi_average_weight(const sgfsi_average *a, const sgfs_scores *s, const double *gbar,
                             double kappa); /* of each row's (g - gbar)(g - gbar)' */
-
-#endif

@@ -12,11 +12,17 @@
 #include "base/ticker.h"
 #include "context/context.h"
 
-const sgfsi_job_kind *const sgfsi_jobs[] = {&sgfsi_job_simulate,   &sgfsi_job_optimize,
-                                            &sgfsi_job_tune,       &sgfsi_job_predict,
-                                            &sgfsi_job_check_grad, &sgfsi_job_audit,
-                                            &sgfsi_job_pack,       &sgfsi_job_summary,
-                                            &sgfsi_job_compare,    NULL};
+const sgfsi_job_kind *const sgfsi_jobs[] = {&sgfsi_job_simulate,
+                                            &sgfsi_job_optimize,
+                                            &sgfsi_job_tune,
+                                            &sgfsi_job_predict,
+                                            &sgfsi_job_check_grad,
+                                            &sgfsi_job_audit,
+                                            &sgfsi_job_pack,
+                                            &sgfsi_job_summary,
+                                            &sgfsi_job_compare,
+                                            &sgfsi_job_page,
+                                            NULL};
 
 /* ---- for the kinds --------------------------------------------------------------------------- */
 

@@ -6,8 +6,7 @@
  * sgfsi_jobs (job.c); its open function is declared in sgfs.h. Handled here, once for all kinds:
  * the private copy of the config, running once, stopping, the clock, progress, JSON and files.
  */
-#ifndef SGFSI_JOB_H
-#define SGFSI_JOB_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/config.h"
@@ -29,7 +28,7 @@ typedef struct sgfsi_job_kind {
 extern const sgfsi_job_kind *const sgfsi_jobs[]; /* NULL-terminated */
 extern const sgfsi_job_kind sgfsi_job_optimize, sgfsi_job_check_grad, sgfsi_job_tune,
     sgfsi_job_audit, sgfsi_job_predict, sgfsi_job_pack, sgfsi_job_simulate, sgfsi_job_summary,
-    sgfsi_job_compare;
+    sgfsi_job_compare, sgfsi_job_page;
 
 struct sgfs_job { /* the first member of every kind's own struct */
     const sgfsi_job_kind *kind;
@@ -58,5 +57,3 @@ void sgfsi_job_report(sgfs_job *job, double fraction, int64_t done, int64_t tota
                       const char *format, ...) SGFSI_PRINTF(5, 6);
 /* Write a JSON value, which is freed, to a file. */
 sgfs_status sgfsi_job_write(const sgfs_job *job, sgfsi_json *v, const char *path, sgfs_err *err);
-
-#endif

@@ -128,11 +128,9 @@ void sgfsi_newrows_close(sgfsi_newrows *r) {
 
 sgfs_status sgfsi_newrows_room(const sgfsi_newrows *r, int64_t most, sgfsi_newrows_block *block,
                                sgfsi_arena *arena, sgfs_err *err) {
-    block->x = SGFSI_DOUBLES(arena, most * r->data->p);
-    block->y = SGFSI_DOUBLES(arena, most);
-    block->offset = SGFSI_DOUBLES(arena, most);
     block->lacks = sgfsi_arena_alloc(arena, most, 1);
-    bool made = block->x != NULL && block->y != NULL && block->offset != NULL && block->lacks;
+    bool made = block->lacks != NULL && SGFSI_ROOM(arena, most * r->data->p, &block->x) &&
+                SGFSI_ROOM(arena, most, &block->y, &block->offset);
     return made ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
 }
 

@@ -2,8 +2,7 @@
  * newrows.h: new rows for a model that has been sampled: its columns found in another file, its
  * labels and scales applied, a block of rows at a time, ready for predictor.h.
  */
-#ifndef SGFSI_NEWROWS_H
-#define SGFSI_NEWROWS_H
+#pragma once
 
 #include "chain/validate.h"
 #include "files/newdata.h"
@@ -54,5 +53,3 @@ void sgfsi_newrows_close(sgfsi_newrows *r);
 sgfs_status sgfsi_validation_rows_open(sgfsi_validation_rows *out, const char *path,
                                        const sgfs_model *model, const sgfs_config *cfg,
                                        sgfs_err *err);
-
-#endif

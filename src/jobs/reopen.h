@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * reopen.h: the data and the model of a run, opened again from what its header says of them.
  */
-#ifndef SGFSI_REOPEN_H
-#define SGFSI_REOPEN_H
+#pragma once
 
 #include "model/model.h"
 #include "sink/draws.h"
@@ -33,5 +32,3 @@ sgfs_status sgfsi_reopen_check(const sgfs_draws *run, const sgfs_model *m, sgfs_
  * option that somebody asked for. */
 sgfs_status sgfsi_reopen_choices(sgfs_config *cfg, const sgfs_draws *run, const char *stage,
                                  sgfs_err *err);
-
-#endif

@@ -240,11 +240,9 @@ static sgfs_status open_work(work *k, sgfsi_arena *arena, sgfs_err *err) {
     if (b == NULL) return sgfsi_fail_memory(err, "the simulation");
     k->bank[1] = b + k->blocks;
     for (int64_t i = 0; i < 2 * k->blocks; i++) {
-        b[i].x = SGFSI_DOUBLES(arena, k->rows * cols + 1);
-        b[i].y = SGFSI_DOUBLES(arena, 3 * k->rows);
-        if (b[i].x == NULL || b[i].y == NULL) return sgfsi_fail_memory(err, "the simulation");
-        b[i].normal = b[i].y + k->rows;
-        b[i].uniform = b[i].y + 2 * k->rows;
+        if (!SGFSI_ROOM(arena, k->rows * cols + 1, &b[i].x) ||
+            !SGFSI_ROOM(arena, k->rows, &b[i].y, &b[i].normal, &b[i].uniform))
+            return sgfsi_fail_memory(err, "the simulation");
     }
     return SGFS_OK;
 }

@@ -2,8 +2,7 @@
  * glm.h: what generalised linear models share: the linear predictor, coefficients named after the
  * columns, scores residual (x) row, and the way back from standardised columns.
  */
-#ifndef SGFSI_GLM_H
-#define SGFSI_GLM_H
+#pragma once
 
 #include "model/model.h"
 
@@ -57,5 +56,3 @@ double sgfsi_glm_fan_in(const sgfs_data *d);
 void sgfsi_glm_to_user(const sgfs_model *m, const double *theta, double *user);
 /* And back; user and theta may be the same place. */
 void sgfsi_glm_from_user(const sgfs_model *m, const double *user, double *theta);
-
-#endif

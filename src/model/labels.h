@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * labels.h: the classes of a target: what they are called, and which one a row has.
  */
-#ifndef SGFSI_LABELS_H
-#define SGFSI_LABELS_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/json.h"
@@ -31,5 +30,3 @@ static inline int64_t sgfsi_labels_class(const sgfsi_labels *l, double y) {
 sgfs_status sgfsi_labels_open(sgfs_model *m, int64_t most, sgfs_err *err);
 /* After that: log odds of a row not to have the rarest label; 0 where there are no rows. */
 double sgfsi_labels_odds(const sgfs_model *m);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * linear.h: what samplers made for linear regression want to know beyond the model's table.
  */
-#ifndef SGFSI_LINEAR_H
-#define SGFSI_LINEAR_H
+#pragma once
 
 #include "model/model.h"
 
@@ -10,5 +9,3 @@
 bool sgfsi_is_linear(const sgfs_model *m);
 /* The log of --sigma on the chain's scale; NaN where sigma is the last parameter. */
 double sgfsi_linear_known_log_sigma(const sgfs_model *m);
-
-#endif

@@ -15,8 +15,7 @@
  * What is linear in eta needs no element of E: sum_i w_i y_i x_i is one vector for all places. A
  * product that leaves the range of numbers is made again, factor by factor.
  */
-#ifndef SGFSI_MANY_H
-#define SGFSI_MANY_H
+#pragma once
 
 #include "model/model.h"
 
@@ -28,5 +27,3 @@ void sgfsi_many_link(const sgfs_model *m, sgfsi_link link, const sgfs_batch *b,
  * the further class, whose predictor is 0 (where there is one: `further`). */
 void sgfsi_many_softmax(const sgfs_model *m, bool further, const sgfs_batch *b, const double *own,
                         const sgfs_places *at);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * model.h: a model bound to data: what every kind shares, and the rows of the model table.
  */
-#ifndef SGFSI_MODEL_H
-#define SGFSI_MODEL_H
+#pragma once
 
 #include "context/context.h"
 #include "model/labels.h"
@@ -86,5 +85,3 @@ void sgfsi_model_name(sgfs_model *m, int64_t i, const char *name);
 /* An option of another model is a mistake to name, not to pass over. */
 sgfs_status sgfsi_check_model_options(const sgfs_config *cfg, const sgfs_model_kind *kind,
                                       sgfs_err *err);
-
-#endif

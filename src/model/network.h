@@ -6,8 +6,7 @@
  * Layer l has weights W_l, out x in, row-major in theta; `in` counts the bias, whose column comes
  * first and meets a leading 1. The first layer has a bias where the rows have an intercept.
  */
-#ifndef SGFSI_NETWORK_H
-#define SGFSI_NETWORK_H
+#pragma once
 
 #include "model/model.h"
 
@@ -51,5 +50,3 @@ void sgfsi_network_forward(const sgfsi_network *net, const sgfs_device *dev, con
  * block: fill the left sides of all others. */
 void sgfsi_network_backward(const sgfsi_network *net, const sgfs_device *dev, const double *theta,
                             int64_t n, sgfs_score_block *block, double *scratch);
-
-#endif

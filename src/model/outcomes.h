@@ -2,8 +2,7 @@
  * outcomes.h: expectations over a model's own targets, for models whose expected information has no
  * formula of its own.
  */
-#ifndef SGFSI_OUTCOMES_H
-#define SGFSI_OUTCOMES_H
+#pragma once
 
 #include "model/model.h"
 
@@ -28,5 +27,3 @@ void sgfsi_label_curvature(const sgfs_model *m, const double *theta, const sgfs_
 enum { SGFSI_NORMAL_OUTCOMES = 3 };
 extern const double sgfsi_normal_outcome[SGFSI_NORMAL_OUTCOMES],
     sgfsi_normal_probability[SGFSI_NORMAL_OUTCOMES];
-
-#endif

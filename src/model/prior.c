@@ -110,11 +110,11 @@ static sgfs_status check_options(const sgfs_config *cfg, const sgfsi_prior_kind 
                                  sgfs_err *err) {
     bool file = !sgfsi_config_auto(cfg, "prior.file"),
          precision = sgfsi_config_given(cfg, "prior.precision");
-    if (strcmp(kind->name, "flat") == 0 && (file || precision)) {
+    if (kind->flat && (file || precision)) {
         return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--prior flat has no precision: leave --prior-%s out, or choose another "
+                          "--prior %s has no precision: leave --prior-%s out, or choose another "
                           "--prior.",
-                          file ? "file" : "precision");
+                          kind->name, file ? "file" : "precision");
     }
     if (file && precision) {
         return sgfsi_fail(err, SGFS_EUSAGE,
@@ -196,7 +196,7 @@ static void judge(sgfs_model *m) {
     if (most < 200) return;
     char law[80];
     const char *scale = SGFSI_DIGITS(1 / sqrt(p->precision[worst]), 3);
-    if (strcmp(p->kind->name, "gaussian") == 0) snprintf(law, sizeof law, "N(0, %s^2)", scale);
+    if (p->kind->quadratic) snprintf(law, sizeof law, "N(0, %s^2)", scale);
     else snprintf(law, sizeof law, "%s of scale %s", p->kind->name, scale);
     sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
                "The prior %s is narrow for these units: \"%s\" may well be of size %s, and the "
@@ -281,9 +281,8 @@ sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {
     p->df = p->kind->has_df ? sgfsi_config_num(m->cfg, "prior.df") : INFINITY;
     if (sgfsi_prior_is_fitted(m)) p->layer = m->layer;
     m->prior = p;
-    bool is_flat = strcmp(p->kind->name, "flat") == 0;
     sgfs_status status = m->restored == NULL ? check_options(m->cfg, p->kind, err) : SGFS_OK;
-    if (status == SGFS_OK && !is_flat) status = sgfsi_precisions_read(m, p->precision, err);
+    if (status == SGFS_OK && !p->kind->flat) status = sgfsi_precisions_read(m, p->precision, err);
     if (status == SGFS_OK) status = find_means(m, err);
     bool automatic = sgfsi_prior_is_auto(m->cfg); /* which remembering changes */
     if (status == SGFS_OK) status = remember(m, err);
@@ -375,9 +374,7 @@ bool sgfsi_prior_is_smooth(const sgfs_model *m) {
 }
 
 bool sgfsi_prior_is_quadratic(const sgfs_model *m) {
-    if (m->prior == NULL) return false;
-    const char *name = m->prior->kind->name;
-    return strcmp(name, "gaussian") == 0 || strcmp(name, "flat") == 0;
+    return m->prior != NULL && m->prior->kind->quadratic;
 }
 
 /* With few degrees of freedom a draw from the prior lies beyond x scales with probability of about
@@ -399,8 +396,7 @@ const char *sgfsi_prior_caution(const sgfs_model *m) {
         return "The model's own prior is not counted in the matrix of SGFS (its curvature is not "
                "known): approximate where the prior matters.";
     }
-    if (m->prior == NULL || is_flat(m) || strcmp(m->prior->kind->name, "gaussian") == 0)
-        return NULL;
+    if (m->prior == NULL || is_flat(m) || m->prior->kind->quadratic) return NULL;
     return "The prior is not Gaussian: SGFS is right about it where the data decide. Parameters "
            "that the data say little about lose the prior's tails (at alpha 0 and without data "
            "about a tenth of the sd, more with --prior-df below 4). Compare with --sampler nuts, "

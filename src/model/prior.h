@@ -44,8 +44,7 @@
  * multivariate Student-t. With q = sum of P_j theta_j^2 over the layer,
  *     log p = -(nu + n)/2 log((nu + q)/(nu + n)) - n/2,    gradient = -(nu + n)/(nu + q) P_j theta_j
  */
-#ifndef SGFSI_PRIOR_H
-#define SGFSI_PRIOR_H
+#pragma once
 
 #include "model/model.h"
 
@@ -59,6 +58,8 @@
 typedef struct sgfsi_prior_kind {
     const char *name, *help;
     bool has_df;
+    bool quadratic; /* log density: its curvature is the same everywhere */
+    bool flat;      /* of any precision: none is asked for */
     /* Sum of the log densities, 0 at theta = 0. */
     double (*density)(int64_t n, const double *precision, double df, const double *theta);
     void (*add_gradient)(int64_t n, const double *precision, double df, const double *theta,
@@ -126,5 +127,3 @@ sgfs_status sgfsi_precisions_read(const sgfs_model *m, double *precision, sgfs_e
 bool sgfsi_precisions_name_some(const char *text);
 /* Is this text, as far as can be said without a model, one that --prior-precision takes? */
 sgfs_status sgfsi_precisions_check(const char *text, sgfs_err *err);
-
-#endif

@@ -86,6 +86,7 @@ static double student_information(double precision, double df) {
 
 static const sgfsi_prior_kind gaussian = {.name = "gaussian",
                                           .help = "N(0, 1/precision)",
+                                          .quadratic = true,
                                           .density = gaussian_density,
                                           .add_gradient = gaussian_gradient,
                                           .curvature = gaussian_curvature,
@@ -107,6 +108,8 @@ static const sgfsi_prior_kind student_t = {.name = "student-t",
 
 static const sgfsi_prior_kind flat = {.name = "flat",
                                       .help = "no prior",
+                                      .quadratic = true,
+                                      .flat = true,
                                       .density = gaussian_density,
                                       .add_gradient = gaussian_gradient,
                                       .curvature = gaussian_curvature,

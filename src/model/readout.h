@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * readout.h: what the sums of a network's last layer say about the target.
  */
-#ifndef SGFSI_READOUT_H
-#define SGFSI_READOUT_H
+#pragma once
 
 #include "model/network.h"
 
@@ -34,5 +33,3 @@ typedef struct sgfsi_mlp {
     double log_sigma;    /* when known, on the chain's scale */
     double y_mean, y_sd; /* of a standardised target; (0, 1) otherwise */
 } sgfsi_mlp;
-
-#endif

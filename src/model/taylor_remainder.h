@@ -10,8 +10,7 @@
  * the classes at one place and v the changes of their predictors, it is what the log of the sum of
  * exponentials has beyond its second order.
  */
-#ifndef SGFSI_TAYLOR_REMAINDER_H
-#define SGFSI_TAYLOR_REMAINDER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ double sgfsi_log1p_tail(double m);
 double sgfsi_law_tail(int64_t K, const double *log_p, const double *p, double *v);
 /* The same for K = 2: v = u with probability sigmoid(eta), else 0. */
 double sgfsi_coin_tail(double eta, double u);
-
-#endif

@@ -259,9 +259,8 @@ static sgfs_status choose_start(sgfs_model *m, user_state *state, sgfs_err *err)
     const sgfs_user_model *u = calls_of(m);
     sgfsi_arena own = {NULL};
     sgfs_rows rows;
-    state->start = SGFSI_DOUBLES(&m->arena, m->D);
-    state->spread = SGFSI_DOUBLES(&m->arena, m->D);
-    if (state->start == NULL || state->spread == NULL) return sgfsi_fail_memory(err, "the model");
+    if (!SGFSI_ROOM(&m->arena, m->D, &state->start, &state->spread))
+        return sgfsi_fail_memory(err, "the model");
     for (int64_t j = 0; j < m->D; j++) state->spread[j] = 1;
     if (u->start == NULL || !m->data->has_target || m->data->N == 0) return SGFS_OK; /* no rows */
     sgfs_status status = pick_rows(m, &own, &rows, err);
@@ -275,11 +274,10 @@ static sgfs_status choose_start(sgfs_model *m, user_state *state, sgfs_err *err)
 static sgfs_status measure_prior(sgfs_model *m, const user_state *state, sgfs_err *err) {
     const sgfs_user_model *u = calls_of(m);
     sgfsi_arena own = {NULL};
-    double *theta = SGFSI_DOUBLES(&own, m->D), *before = SGFSI_DOUBLES(&own, m->D),
-           *behind = SGFSI_DOUBLES(&own, m->D);
+    double *theta, *before, *behind;
     int code = 0;
-    m->precision = SGFSI_DOUBLES(&m->arena, m->D);
-    bool room = theta != NULL && before != NULL && behind != NULL && m->precision != NULL;
+    bool room = SGFSI_ROOM(&own, m->D, &theta, &before, &behind) &&
+                SGFSI_ROOM(&m->arena, m->D, &m->precision);
     if (room) memcpy(theta, state->start, (size_t)m->D * sizeof *theta);
     for (int64_t j = 0; room && m->D <= SGFSI_MOST_DENSE && j < m->D && code == 0; j++) {
         double half = state->spread[j] > 0 ? state->spread[j] : 1;

@@ -5,8 +5,7 @@
  * field `user` is how the callbacks are found again. sgfsi_model_create takes it like any other
  * kind: the model that owns it must outlive the others.
  */
-#ifndef SGFSI_USER_H
-#define SGFSI_USER_H
+#pragma once
 
 #include "model/model.h"
 
@@ -23,5 +22,3 @@ void sgfsi_user_free(const sgfs_model_kind *kind);
 /* The kind of that name, of the table or from a file; NULL with err filled (SGFS_EUSAGE) when there
  * is none. */
 const sgfs_model_kind *sgfsi_find_model(const char *name, sgfs_err *err);
-
-#endif

@@ -242,15 +242,10 @@ sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfsi_
 /* ---- anywhere -------------------------------------------------------------------------------- */
 
 sgfs_status sgfsi_anchor_open(sgfsi_anchor *a, int64_t D, sgfsi_arena *arena, sgfs_err *err) {
-    double *vectors = SGFSI_DOUBLES(arena, 4 * D), *matrices = SGFSI_DOUBLES(arena, 2 * D * D);
-    if (vectors == NULL || matrices == NULL) return sgfsi_fail_memory(err, "an anchor");
-    *a = (sgfsi_anchor){.theta = vectors,
-                        .G = vectors + D,
-                        .G_post = vectors + 2 * D,
-                        .work = vectors + 3 * D,
-                        .info = matrices,
-                        .L = matrices + D * D};
-    return SGFS_OK;
+    *a = (sgfsi_anchor){.passes = 0};
+    bool made = SGFSI_ROOM(arena, D, &a->theta, &a->G, &a->G_post, &a->work) &&
+                SGFSI_ROOM(arena, D * D, &a->info, &a->L);
+    return made ? SGFS_OK : sgfsi_fail_memory(err, "an anchor");
 }
 
 static sgfs_status ask_all(sgfsi_anchor *a, const sgfs_model *m, int64_t threads, sgfs_err *err) {

@@ -11,8 +11,7 @@
  * alone. A prior that may make a second mode costs a few passes more, to see that it does not. The
  * same bits for any number of threads.
  */
-#ifndef SGFSI_ANCHOR_H
-#define SGFSI_ANCHOR_H
+#pragma once
 
 #include "posterior/posterior.h"
 
@@ -80,5 +79,3 @@ sgfs_status sgfsi_anchor_remember(sgfsi_anchor *a, const sgfs_model *m, int64_t 
 /* Its views for a gradient with control variates and for a model's closed form. */
 sgfsi_control sgfsi_anchor_control(const sgfsi_anchor *a);
 sgfs_expansion sgfsi_anchor_expansion(const sgfsi_anchor *a);
-
-#endif

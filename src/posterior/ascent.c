@@ -57,20 +57,11 @@ sgfs_status sgfsi_ascent_curvature(sgfsi_ascent *a, sgfs_err *err) {
 sgfs_status sgfsi_ascent_open(sgfsi_ascent *a, sgfsi_full *full, const double *from, bool curvature,
                               sgfsi_arena *arena, sgfs_err *err) {
     const sgfs_model *m = full->model;
-    double *room = SGFSI_DOUBLES(arena, 6 * m->D), *A = NULL;
-    if (curvature) A = SGFSI_DOUBLES(arena, m->D * m->D);
-    if (room == NULL || (curvature && A == NULL)) {
+    *a = (sgfsi_ascent){.full = full, .m = m};
+    bool made = SGFSI_ROOM(arena, m->D, &a->theta, &a->G, &a->old_theta, &a->old_G, &a->direction,
+                           &a->spread);
+    if (!made || (curvature && !SGFSI_ROOM(arena, m->D * m->D, &a->A)))
         return sgfsi_fail_memory(err, "the search for the mode");
-    }
-    *a = (sgfsi_ascent){.full = full,
-                        .m = m,
-                        .theta = room,
-                        .G = room + m->D,
-                        .old_theta = room + 2 * m->D,
-                        .old_G = room + 3 * m->D,
-                        .direction = room + 4 * m->D,
-                        .spread = room + 5 * m->D,
-                        .A = A};
     a->ticker = sgfsi_ticker_start(sgfsi_config_log(m->cfg), "Looking for the mode");
     sgfs_err cause;
     a->m->kind->start(a->m, a->theta, a->spread);

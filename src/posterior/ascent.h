@@ -2,8 +2,7 @@
  * ascent.h: climbing the log posterior on all rows: where the climb stands, and one line search for
  * both methods (mode.c: Fisher scoring, lbfgs.c: L-BFGS).
  */
-#ifndef SGFSI_ASCENT_H
-#define SGFSI_ASCENT_H
+#pragma once
 
 #include "base/ticker.h"
 #include "posterior/mode.h"
@@ -44,5 +43,3 @@ sgfs_status sgfsi_ascent_too_long(const sgfsi_ascent *a, double distance, sgfs_e
 
 /* lbfgs.c: climb from where a stands; distance: the estimate of the last step's length. */
 sgfs_status sgfsi_lbfgs(sgfsi_ascent *a, sgfsi_arena *arena, double *distance, sgfs_err *err);
-
-#endif

@@ -2,8 +2,7 @@
  * exact_fit.h: linear regressions whose columns determine the target, as net, tax and shipping do a
  * total. What is left there is rounding, and no noise to estimate.
  */
-#ifndef SGFSI_EXACT_FIT_H
-#define SGFSI_EXACT_FIT_H
+#pragma once
 
 #include "posterior/posterior.h"
 
@@ -12,5 +11,3 @@
  * fit, and as log_sigma the size of the noise. */
 sgfs_status sgfsi_refuse_exact_fit(const sgfs_model *m, const double *theta, bool surely,
                                    sgfs_err *err);
-
-#endif

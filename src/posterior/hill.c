@@ -63,20 +63,12 @@ typedef struct trial {
 static sgfs_status prepare(sgfsi_hill *h, trial *t, const sgfs_model *m, const double *centre,
                            sgfsi_arena *arena, sgfs_err *err) {
     int64_t D = h->D;
-    t->Z = SGFSI_DOUBLES(&t->own, PAIRS * D);
-    t->U = SGFSI_DOUBLES(&t->own, PAIRS * D);
-    t->theta = SGFSI_DOUBLES(&t->own, 2 * PAIRS * D);
-    t->G = SGFSI_DOUBLES(&t->own, 2 * PAIRS * D);
-    t->lp = SGFSI_DOUBLES(&t->own, 2 * PAIRS);
-    t->W = SGFSI_DOUBLES(&t->own, PAIRS);
-    t->step = SGFSI_DOUBLES(&t->own, D);
-    t->centre = SGFSI_DOUBLES(&t->own, D);
-    h->centre = SGFSI_DOUBLES(arena, D);
-    h->spread = SGFSI_DOUBLES(arena, D * D);
-    if (t->Z == NULL || t->U == NULL || t->theta == NULL || t->G == NULL || t->lp == NULL ||
-        t->W == NULL || t->step == NULL || t->centre == NULL || h->centre == NULL ||
-        h->spread == NULL)
-        return sgfsi_fail_memory(err, "the proposals");
+    bool made = SGFSI_ROOM(&t->own, PAIRS * D, &t->Z, &t->U) &&
+                SGFSI_ROOM(&t->own, 2 * PAIRS * D, &t->theta, &t->G) &&
+                SGFSI_ROOM(&t->own, 2 * PAIRS, &t->lp) && SGFSI_ROOM(&t->own, PAIRS, &t->W) &&
+                SGFSI_ROOM(&t->own, D, &t->step, &t->centre) && SGFSI_ROOM(arena, D, &h->centre) &&
+                SGFSI_ROOM(arena, D * D, &h->spread);
+    if (!made) return sgfsi_fail_memory(err, "the proposals");
     memcpy(t->centre, centre, (size_t)D * sizeof *centre);
     memcpy(h->centre, centre, (size_t)D * sizeof *centre);
     sgfsi_invert_triangle(h->dev, D, h->L, h->spread);

@@ -21,8 +21,7 @@
  * How good proposals are is measured, not guessed: the trial's weights give the acceptance and the
  * autocorrelation time of an independent Metropolis chain on pairs (sampler/exact_pairs.c).
  */
-#ifndef SGFSI_HILL_H
-#define SGFSI_HILL_H
+#pragma once
 
 #include "posterior/anchor.h"
 #include "posterior/places.h"
@@ -59,5 +58,3 @@ sgfs_status sgfsi_hill_find(sgfsi_hill *h, const sgfs_model *m, int64_t threads,
 void sgfsi_hill_directions(const sgfsi_hill *h, int64_t K, const double *Z, double *U);
 /* log((e^w+ + e^w-)/2) of a pair, w = lp + |z|^2/2. */
 double sgfsi_hill_weight(double plus, double minus, double square);
-
-#endif

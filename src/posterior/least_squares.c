@@ -129,10 +129,8 @@ static sgfs_status pass(columns *c, const double *b, double *info, sgfs_err *err
 
 static sgfs_status gather_gram(columns *c, sgfs_err *err) {
     int64_t D = c->m->D;
-    double *info = SGFSI_DOUBLES(c->own, D * D);
-    c->theta = SGFSI_DOUBLES(c->own, D);
-    c->G = SGFSI_DOUBLES(c->own, D);
-    if (info == NULL || c->theta == NULL || c->G == NULL)
+    double *info;
+    if (!SGFSI_ROOM(c->own, D * D, &info) || !SGFSI_ROOM(c->own, D, &c->theta, &c->G))
         return sgfsi_fail_memory(err, "the sums over all rows");
     sgfs_status status = sgfsi_full_open(&c->full, c->m, c->threads, true, c->own, err);
     c->full.log = sgfsi_config_log(c->m->cfg);
@@ -249,18 +247,16 @@ static sgfs_status reduce(columns *c, const double *P, const double *mean, const
                           double log_sigma, sgfs_err *err) {
     sgfsi_least_squares *s = c->s;
     int64_t N = c->m->data->N, p = s->p;
-    double *X = SGFSI_DOUBLES(c->own, N * p), *seen = NULL;
-    c->y = SGFSI_DOUBLES(c->own, N);
-    c->residual = SGFSI_DOUBLES(c->own, N);
-    if (X == NULL || c->y == NULL || c->residual == NULL) return sgfsi_fail_memory(err, "the rows");
+    double *X, *seen = NULL;
+    if (!SGFSI_ROOM(c->own, N * p, &X) || !SGFSI_ROOM(c->own, N, &c->y, &c->residual))
+        return sgfsi_fail_memory(err, "the rows");
     sgfs_status status = collect_rows(c, base, log_sigma, X, c->y, err);
     if (status == SGFS_OK) status = sort_columns(c, X, P, err);
     if (status != SGFS_OK) return status;
     int64_t m = p - s->single;
-    double *S = SGFSI_DOUBLES(c->own, N * m);
-    s->mean = SGFSI_DOUBLES(c->arena, m);
-    s->scale = SGFSI_DOUBLES(c->arena, m);
-    if (S == NULL || s->mean == NULL || s->scale == NULL) return sgfsi_fail_memory(err, "the rows");
+    double *S;
+    if (!SGFSI_ROOM(c->own, N * m, &S) || !SGFSI_ROOM(c->arena, m, &s->mean, &s->scale))
+        return sgfsi_fail_memory(err, "the rows");
     for (int64_t j = 0; j < m; j++) {
         s->mean[j] = mean[s->column[s->single + j]];
         s->scale[j] = 1 / sqrt(P[s->column[s->single + j]]);
@@ -399,12 +395,7 @@ static sgfs_status factor_twice(columns *c, double *A, int64_t *bad, sgfs_err *e
     const sgfsi_least_squares *s = c->s;
     int64_t q = s->q;
     double share = 256 * (double)q * DBL_EPSILON, scale = exp(-2 * s->log_sigma0);
-    if (c->first == NULL) {
-        c->first = SGFSI_DOUBLES(c->own, q * q);
-        c->second = SGFSI_DOUBLES(c->own, q * q);
-        c->turn = SGFSI_DOUBLES(c->own, q * q);
-    }
-    if (c->first == NULL || c->second == NULL || c->turn == NULL)
+    if (c->first == NULL && !SGFSI_ROOM(c->own, q * q, &c->first, &c->second, &c->turn))
         return sgfsi_fail_memory(err, "the coordinates of the regression");
     fill_information(c, share, c->first);
     int64_t failed = sgfsi_potrf(s->device, q, c->first);
@@ -591,22 +582,11 @@ static sgfs_status judge_prior(const columns *c, sgfs_err *err) {
 static sgfs_status make_room(columns *c, sgfs_err *err) {
     sgfsi_least_squares *s = c->s;
     int64_t q = s->q;
-    double *room = SGFSI_DOUBLES(c->arena, 6 * q);
-    s->T = SGFSI_DOUBLES(c->arena, q * q);
-    c->gram = SGFSI_DOUBLES(c->own, q * q);
-    c->gradient = SGFSI_DOUBLES(c->own, 4 * q);
-    if (room == NULL || s->T == NULL || c->gram == NULL || c->gradient == NULL)
-        return sgfsi_fail_memory(err, "the coordinates of the regression");
-    c->P = c->gradient + q;
-    c->mean = c->gradient + 2 * q;
-    c->turned = c->gradient + 3 * q;
-    s->centre = room;
-    s->d = room + q;
-    s->nu = room + 2 * q;
-    s->gamma = room + 3 * q;
-    s->kappa = room + 4 * q;
-    s->delta = room + 5 * q;
-    return SGFS_OK;
+    bool made =
+        SGFSI_ROOM(c->arena, q, &s->centre, &s->d, &s->nu, &s->gamma, &s->kappa, &s->delta) &&
+        SGFSI_ROOM(c->arena, q * q, &s->T) && SGFSI_ROOM(c->own, q * q, &c->gram) &&
+        SGFSI_ROOM(c->own, q, &c->gradient, &c->P, &c->mean, &c->turned);
+    return made ? SGFS_OK : sgfsi_fail_memory(err, "the coordinates of the regression");
 }
 
 static sgfs_status open_columns(columns *c, sgfs_err *err) {

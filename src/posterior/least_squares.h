@@ -14,8 +14,7 @@
  *
  *   W, Q     rows or the sum of their weights; residual sum of squares at the centre / sigma0^2
  */
-#ifndef SGFSI_LEAST_SQUARES_H
-#define SGFSI_LEAST_SQUARES_H
+#pragma once
 
 #include "posterior/posterior.h"
 #include "posterior/prior_pull.h"
@@ -60,5 +59,3 @@ void sgfsi_least_squares_place(const sgfsi_least_squares *s, const double *c, do
  * c. */
 sgfs_status sgfsi_least_squares_lp(const sgfsi_least_squares *s, const double *c,
                                    const double *theta, double *lp, sgfs_err *err);
-
-#endif

@@ -25,13 +25,10 @@ sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_s
     if (status == SGFS_OK) status = sgfsi_scores_open(&e->scores, model, n, arena, err);
     if (status != SGFS_OK) return status;
     e->gamma = e->batcher.rows.batch.gamma;
-    e->gbar = SGFSI_DOUBLES(arena, model->D);
-    e->scratch = SGFSI_DOUBLES(arena, n * model->scratch_per_row);
-    e->loglik = SGFSI_DOUBLES(arena, n);
+    bool made = SGFSI_ROOM(arena, model->D, &e->gbar) && SGFSI_ROOM(arena, n, &e->loglik) &&
+                SGFSI_ROOM(arena, n * model->scratch_per_row, &e->scratch);
     e->ones = sgfsi_ones(arena, n);
-    if (e->gbar == NULL || e->scratch == NULL || e->loglik == NULL || e->ones == NULL) {
-        return sgfsi_fail_memory(err, "the gradient");
-    }
+    if (!made || e->ones == NULL) return sgfsi_fail_memory(err, "the gradient");
     if (model->ctx.device->ops->put == NULL && sgfsi_sweep_fits_drawn(model)) {
         e->sweep = sgfsi_arena_alloc(arena, 1, sizeof *e->sweep);
         e->eta = SGFSI_DOUBLES(arena, n + SGFSI_SWEEP_SPARE);
@@ -39,9 +36,7 @@ sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_s
         status = sgfsi_sweep_open(e->sweep, model, arena, err);
     }
     if (status != SGFS_OK || model->kind->resample == NULL) return status;
-    e->model_y = SGFSI_DOUBLES(arena, e->n);
-    e->model_random = SGFSI_DOUBLES(arena, 2 * e->n);
-    if (e->model_y == NULL || e->model_random == NULL)
+    if (!SGFSI_ROOM(arena, e->n, &e->model_y) || !SGFSI_ROOM(arena, 2 * e->n, &e->model_random))
         return sgfsi_fail_memory(err, "the gradient");
     return sgfsi_scores_open(&e->model_scores, e->model, e->n, arena, err);
 }

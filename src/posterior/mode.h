@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * mode.h: the posterior's mode on the full data, and the Gaussian there.
  */
-#ifndef SGFSI_MODE_H
-#define SGFSI_MODE_H
+#pragma once
 
 #include "base/stop.h"
 
@@ -59,5 +58,3 @@ typedef struct sgfsi_pilot {
     double stiff, soft;
 } sgfsi_pilot;
 sgfs_status sgfsi_pilot_of(const sgfs_model *m, sgfsi_pilot *out, sgfs_err *err);
-
-#endif

@@ -15,9 +15,8 @@ sgfs_status sgfsi_nongaussian_open(sgfsi_nongaussian *r, const sgfs_model *m, co
     memcpy(r->slope, a->G_post, (size_t)m->D * sizeof *r->slope);
     sgfsi_trsv(m->ctx.near, m->D, a->L, false, r->slope);
     if (m->kind->whole == NULL && sgfsi_prior_is_quadratic(m)) return SGFS_OK;
-    r->gradient = SGFSI_DOUBLES(arena, m->D);
-    r->curvature = SGFSI_DOUBLES(arena, m->D);
-    if (r->gradient == NULL || r->curvature == NULL) return sgfsi_fail_memory(err, "the prior");
+    if (!SGFSI_ROOM(arena, m->D, &r->gradient, &r->curvature))
+        return sgfsi_fail_memory(err, "the prior");
     for (int64_t j = 0; j < m->D; j++) r->curvature[j] = sgfsi_prior_curvature(m, a->theta, j);
     return sgfsi_prior_add(m, a->theta, &r->prior, r->gradient, err);
 }

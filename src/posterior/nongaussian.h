@@ -12,8 +12,7 @@
  * The expansion of the prior has the curvature that A has (sgfsi_prior_curvature), whatever the
  * true one is.
  */
-#ifndef SGFSI_NONGAUSSIAN_H
-#define SGFSI_NONGAUSSIAN_H
+#pragma once
 
 #include "posterior/anchor.h"
 
@@ -33,5 +32,3 @@ sgfs_status sgfsi_nongaussian_open(sgfsi_nongaussian *r, const sgfs_model *m, co
 /* theta = theta* + L^-T z */
 sgfs_status sgfsi_nongaussian_at(const sgfsi_nongaussian *r, const double *theta, const double *z,
                                  double *out, sgfs_err *err);
-
-#endif

@@ -19,12 +19,10 @@ sgfs_status sgfsi_places_open(sgfsi_places *p, const sgfs_model *m, int64_t most
     if (count < 2 * most) count = 2 * most;
     sgfsi_full_limit(f, count);
     if (!singly) p->room = m->kind->many_scratch(m, most, SGFSI_FULL_BLOCK);
-    p->sums = SGFSI_DOUBLES(arena, f->parts * count);
-    p->scratch = SGFSI_DOUBLES(arena, f->threads * p->room);
-    p->theta = singly ? SGFSI_DOUBLES(arena, 2 * most * m->D) : NULL;
-    if (p->sums == NULL || p->scratch == NULL || (singly && p->theta == NULL))
-        return sgfsi_fail_memory(err, "a pass over the data");
-    return SGFS_OK;
+    bool made = SGFSI_ROOM(arena, f->parts * count, &p->sums) &&
+                SGFSI_ROOM(arena, f->threads * p->room, &p->scratch) &&
+                (!singly || SGFSI_ROOM(arena, 2 * most * m->D, &p->theta));
+    return made ? SGFS_OK : sgfsi_fail_memory(err, "a pass over the data");
 }
 
 /* ---- one block of rows ----------------------------------------------------------------------- */

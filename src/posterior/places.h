@@ -8,8 +8,7 @@
  * The parts of a pass are those of posterior.h, added up in order: the same bits for any number of
  * threads or processes.
  */
-#ifndef SGFSI_PLACES_H
-#define SGFSI_PLACES_H
+#pragma once
 
 #include "posterior/posterior.h"
 
@@ -40,5 +39,3 @@ sgfs_status sgfsi_places_pairs(sgfsi_places *p, const double *centre, int64_t K,
 /* A (D x D lower) = minus the derivative of the gradient at theta, by central differences, for
  * models that cannot say their information. Needs room for gradients. */
 sgfs_status sgfsi_places_curvature(sgfsi_places *p, const double *theta, double *A, sgfs_err *err);
-
-#endif

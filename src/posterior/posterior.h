@@ -10,8 +10,7 @@
  *
  *     G = G* + grad log prior(theta) + N dbar,   G* the gradient of all rows' log likelihood
  */
-#ifndef SGFSI_POSTERIOR_H
-#define SGFSI_POSTERIOR_H
+#pragma once
 
 #include "base/stop.h"
 #include "model/model.h"
@@ -135,5 +134,3 @@ sgfsi_pages sgfsi_full_pages(const sgfsi_full *f);
 /* The same once, with room made and given back, on all cores. */
 sgfs_status sgfsi_posterior_full(const sgfs_model *m, const double *theta, double *lp, double *G,
                                  double *A, sgfs_err *err);
-
-#endif

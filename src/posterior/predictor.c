@@ -66,15 +66,12 @@ sgfs_status sgfsi_predictor_open(sgfsi_predictor *p, const sgfs_model *m, int64_
     p->width = kind->predict != NULL ? m->outputs : kind->resample != NULL && !classes ? 1 : 0;
     p->drawn = !classes && kind->resample != NULL;
     int64_t part = most < PART ? most : PART;
-    double *rows = SGFSI_DOUBLES(arena, 7 * most);
-    p->out = SGFSI_DOUBLES(arena, most * p->width);
-    p->total = SGFSI_DOUBLES(arena, most * p->width);
-    p->kept = SGFSI_DOUBLES(arena, keep > 0 ? most * p->width * p->stride : 0);
-    p->scratch = SGFSI_DOUBLES(arena, part * m->scratch_per_row);
-    if (rows == NULL || p->out == NULL || p->total == NULL || p->kept == NULL ||
-        p->scratch == NULL) {
-        return sgfsi_fail_memory(err, "predictions");
-    }
+    bool made = SGFSI_ROOM(arena, most, &p->loglik, &p->gap, &p->top, &p->sum, &p->normal,
+                           &p->uniform, &p->drawing) &&
+                SGFSI_ROOM(arena, most * p->width, &p->out, &p->total) &&
+                SGFSI_ROOM(arena, keep > 0 ? most * p->width * p->stride : 0, &p->kept) &&
+                SGFSI_ROOM(arena, part * m->scratch_per_row, &p->scratch);
+    if (!made) return sgfsi_fail_memory(err, "predictions");
     if (kind->sparse && m->data->p >= WIDE) {
         int64_t entries = most * m->data->p / ONE_IN;
         p->start = sgfsi_arena_alloc(arena, most + 1, sizeof *p->start);
@@ -83,10 +80,6 @@ sgfs_status sgfsi_predictor_open(sgfsi_predictor *p, const sgfs_model *m, int64_
         if (p->start == NULL || p->col == NULL || p->value == NULL)
             return sgfsi_fail_memory(err, "predictions");
     }
-    double **place[] = {&p->loglik, &p->gap,     &p->top,    &p->sum,
-                        &p->normal, &p->uniform, &p->drawing};
-    for (size_t k = 0; k < sizeof place / sizeof place[0]; k++)
-        *place[k] = rows + (int64_t)k * most;
     return SGFS_OK;
 }
 

@@ -11,8 +11,7 @@
  * The model must be bound to the scale the draws are on (sgfsi_predictor_check): the user's, or,
  * for kinds without to_user, that of the chain.
  */
-#ifndef SGFSI_PREDICTOR_H
-#define SGFSI_PREDICTOR_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/fields.h"
@@ -83,5 +82,3 @@ double sgfsi_predictor_pit(const sgfsi_predictor *p, int64_t i);
 /* Add every row to the tally, without quantiles. The rows must have targets, each of them one of
  * the model's labels where it has any. */
 void sgfsi_predictor_tally(sgfsi_predictor *p, sgfsi_tally *tally);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * prior_pull.h: coefficients that the prior decides, against what the rows say.
  */
-#ifndef SGFSI_PRIOR_PULL_H
-#define SGFSI_PRIOR_PULL_H
+#pragma once
 
 #include "posterior/anchor.h"
 
@@ -17,5 +16,3 @@ void sgfsi_prior_pull_tell(const sgfs_model *m, const double *pull, const double
 /* The same, by an anchor. SGFS_OK with "" where the prior is not Gaussian. */
 sgfs_status sgfsi_prior_pull_at(const sgfs_model *m, const sgfsi_anchor *a, char *out, size_t room,
                                 sgfs_err *err);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * quantile.h: the 5, 50 and 95 % quantiles of a few thousand numbers, without sorting them.
  */
-#ifndef SGFSI_QUANTILE_H
-#define SGFSI_QUANTILE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ extern const double sgfsi_quantile_at[SGFSI_QUANTILES]; /* 0.05, 0.5, 0.95 */
 /* Quantiles of x[0..n), n >= 1, between neighbours on a line (R's type 7, NumPy's default, the
  * summary's). x comes back in another order. */
 void sgfsi_quantiles(int64_t n, double *x, double q[SGFSI_QUANTILES]);
-
-#endif

@@ -8,8 +8,7 @@
  * is the row itself or that are dense; factors that depend on theta on both sides, as in networks,
  * would be as large as the data many times over, and are never kept.
  */
-#ifndef SGFSI_REMEMBERED_H
-#define SGFSI_REMEMBERED_H
+#pragma once
 
 #include "posterior/posterior.h"
 
@@ -26,5 +25,3 @@ sgfs_status sgfsi_remembered_fill(sgfsi_remembered *r, const sgfs_model *m, cons
 /* The scores of rows row[0..n) of the data, into the room of s (its loglik too, if not NULL). */
 void sgfsi_remembered_pick(const sgfsi_remembered *r, const int64_t *row, int64_t n,
                            sgfs_scores *s);
-
-#endif

@@ -7,8 +7,7 @@
  * It is a table over rows, or over blocks of neighbouring rows with the largest psi among them,
  * where a table over rows would be too large. It is made in one pass, and shared by all chains.
  */
-#ifndef SGFSI_ROW_BOUNDS_H
-#define SGFSI_ROW_BOUNDS_H
+#pragma once
 
 #include "posterior/anchor.h"
 #include "rows/alias.h"
@@ -44,5 +43,3 @@ sgfs_status sgfsi_row_bounds_open(sgfsi_row_bounds *psi, const sgfs_model *m, co
 /* Rows that an independent proposal (rho = 0) asks on average, were it never stopped early: a
  * number that is a little too large. */
 double sgfsi_row_bounds_expected(const sgfsi_row_bounds *psi);
-
-#endif

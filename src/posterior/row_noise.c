@@ -145,13 +145,11 @@ static sgfs_status open_room(room *r, const job *j, sgfsi_arena *arena, sgfs_err
     bool factored = sgfsi_row_noise_is_factored(m);
     int64_t scratch = m->scratch_per_row, pairs = j->factors * (j->factors + 1) / 2;
     if (m->curvature_scratch_per_row > scratch) scratch = m->curvature_scratch_per_row;
-    r->root = SGFSI_DOUBLES(arena, BLOCK);
-    r->rows = SGFSI_DOUBLES(arena, BLOCK * (factored ? 2 * m->data->p : j->D));
-    r->scratch = SGFSI_DOUBLES(arena, BLOCK * scratch);
-    if (factored) r->moments = SGFSI_DOUBLES(arena, BLOCK * pairs);
-    if (r->root == NULL || r->rows == NULL || r->scratch == NULL ||
-        (factored && r->moments == NULL))
-        return sgfsi_fail_memory(err, "the noise of the gradient");
+    bool made = SGFSI_ROOM(arena, BLOCK, &r->root) &&
+                SGFSI_ROOM(arena, BLOCK * (factored ? 2 * m->data->p : j->D), &r->rows) &&
+                SGFSI_ROOM(arena, BLOCK * scratch, &r->scratch) &&
+                (!factored || SGFSI_ROOM(arena, BLOCK * pairs, &r->moments));
+    if (!made) return sgfsi_fail_memory(err, "the noise of the gradient");
     sgfs_status status = sgfsi_scores_open(&r->here, m, BLOCK, arena, err);
     return status == SGFS_OK ? sgfsi_scores_open(&r->anchor, m, BLOCK, arena, err) : status;
 }

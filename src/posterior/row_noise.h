@@ -11,8 +11,7 @@
  * times the row one product of matrices; otherwise K of them. The same bits for any number of
  * threads.
  */
-#ifndef SGFSI_ROW_NOISE_H
-#define SGFSI_ROW_NOISE_H
+#pragma once
 
 #include "posterior/anchor.h"
 
@@ -38,5 +37,3 @@ bool sgfsi_row_noise_is_factored(const sgfs_model *m);
  * D places is the identity. pairs: the second half of the places mirrors the first. L: lower. */
 void sgfsi_row_noise_places(const sgfs_device *dev, int64_t K, int64_t D, bool pairs,
                             const double *centre, const double *L, double *z);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * scores.h: room for the scores of some rows, and their sum.
  */
-#ifndef SGFSI_SCORES_H
-#define SGFSI_SCORES_H
+#pragma once
 
 #include "base/arena.h"
 #include "model/model.h"
@@ -20,5 +19,3 @@ double sgfsi_loglik_sum(int64_t n, const double *x); /* in order */
 double *sgfsi_ones(sgfsi_arena *arena, int64_t n);   /* NULL when memory is out */
 /* SGFS_ENUMERIC where a number of it is not finite. */
 sgfs_status sgfsi_gradient_check(const sgfs_model *m, const double *G, sgfs_err *err);
-
-#endif

@@ -15,8 +15,7 @@
  * The density may have several humps, where prior and rows contradict each other. So draws come by
  * rejection from an envelope of exponential pieces that is proved to lie above it (sigma_law.c).
  */
-#ifndef SGFSI_SIGMA_LAW_H
-#define SGFSI_SIGMA_LAW_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -49,5 +48,3 @@ sgfs_status sgfsi_sigma_law_open(sgfsi_sigma_law *law, sgfsi_arena *arena, sgfs_
 /* v, independent of every other draw; the stream has as many numbers as it takes. tries (may be
  * NULL): += places that were looked at. */
 double sgfsi_sigma_law_draw(const sgfsi_sigma_law *law, sgfsi_stream *stream, int64_t *tries);
-
-#endif

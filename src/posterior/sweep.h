@@ -10,8 +10,7 @@
  * the difference of two sums, which is no harm while a column's mean is not many thousand times its
  * spread; other data are gathered.
  */
-#ifndef SGFSI_SWEEP_H
-#define SGFSI_SWEEP_H
+#pragma once
 
 #include "model/model.h"
 
@@ -43,5 +42,3 @@ void sgfsi_sweep_add_drawn(const sgfsi_sweep *s, const int64_t *row, int64_t n, 
 double sgfsi_sweep_sum(int64_t n, const double *x);
 /* The sums of all rows become the gradient. */
 void sgfsi_sweep_finish(const sgfsi_sweep *s, double *g);
-
-#endif

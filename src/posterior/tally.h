@@ -3,8 +3,7 @@
  *
  * Rows are added one after another, so the numbers depend on their order alone.
  */
-#ifndef SGFSI_TALLY_H
-#define SGFSI_TALLY_H
+#pragma once
 
 #include "base/arena.h"
 #include "model/labels.h"
@@ -72,5 +71,3 @@ int64_t sgfsi_tally_best(int64_t labels, const double *probability);
 double sgfsi_tally_wrong(int64_t labels, const double *probability, int64_t truth);
 /* Expected calibration error: sum over bins of rows/all |observed share - mean predicted|. */
 double sgfsi_tally_ece(const sgfsi_tally *t);
-
-#endif

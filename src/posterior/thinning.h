@@ -16,8 +16,7 @@
  * Where more rows would be asked than there are, all of them are, once and in order: the same
  * probability.
  */
-#ifndef SGFSI_THINNING_H
-#define SGFSI_THINNING_H
+#pragma once
 
 #include "posterior/row_bounds.h"
 
@@ -53,5 +52,3 @@ sgfs_status sgfsi_thinning_ask(sgfsi_thinning *v, const sgfsi_move *move, bool *
  * `next` are brought near, and the table's entries for those of move `later`, without waiting. The
  * answers do not depend on it. */
 void sgfsi_thinning_fetch(sgfsi_thinning *v, const sgfsi_move *now, int64_t next, int64_t later);
-
-#endif

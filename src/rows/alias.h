@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * alias.h: rows drawn in proportion to their weights, at the cost of one random word each.
  */
-#ifndef SGFSI_ALIAS_H
-#define SGFSI_ALIAS_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -24,5 +23,3 @@ sgfs_status sgfsi_alias_open(sgfsi_alias *alias, int64_t N, const double *weight
 int64_t sgfsi_alias_row(const sgfsi_alias *alias, uint64_t word);
 /* What sgfsi_alias_row will look at is brought near, without waiting. */
 void sgfsi_alias_fetch(const sgfsi_alias *alias, uint64_t word);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * batch.h: which rows a minibatch has, and the gamma that belongs to that way of drawing.
  */
-#ifndef SGFSI_BATCH_H
-#define SGFSI_BATCH_H
+#pragma once
 
 #include "base/rng.h"
 #include "rows/pages.h"
@@ -54,5 +53,3 @@ sgfs_status sgfsi_batcher_open(sgfsi_batcher *b, const sgfs_data *data,
  * read: err says why. */
 const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpose, bool beside,
                                      sgfs_err *err);
-
-#endif

@@ -3,8 +3,7 @@
  * of a run and for packed files: what a packed file says of its columns is to the last bit what a
  * look at its rows would have found.
  */
-#ifndef SGFSI_COLUMN_STATS_H
-#define SGFSI_COLUMN_STATS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ enum { SGFSI_STATS_BLOCK = 256 };
 int64_t sgfsi_column_stats_rows(int64_t cols);
 /* Add a block of n rows of weight 1, x: n x cols; s: cols. */
 void sgfsi_column_stats_add(sgfsi_column_stats *s, int64_t n, int64_t cols, const double *x);
-
-#endif

@@ -49,9 +49,8 @@ void sgfsi_data_add_feature(sgfs_data *d, int64_t col) {
  * Sparse columns are not centred either: it would leave no zeros. */
 sgfs_status sgfsi_data_standardize(sgfs_data *d, const double *shift, const double *scale,
                                    sgfs_err *err) {
-    d->shift = SGFSI_DOUBLES(&d->arena, d->features + 1);
-    d->scale = SGFSI_DOUBLES(&d->arena, d->features + 1);
-    if (d->shift == NULL || d->scale == NULL) return sgfsi_fail_memory(err, "the column scales");
+    if (!SGFSI_ROOM(&d->arena, d->features + 1, &d->shift, &d->scale))
+        return sgfsi_fail_memory(err, "the column scales");
     for (int64_t j = 0; j < d->features; j++) {
         const sgfsi_column *c = &d->feature[j];
         bool as_is = c->sd == 0 || (c->binary && !d->scales_binary);

@@ -8,8 +8,7 @@
  * standardises and puts the intercept in front, so that every model sees one kind of row: double,
  * row-major, n x p (or, where it asks for them, the sparse rows).
  */
-#ifndef SGFSI_DATA_H
-#define SGFSI_DATA_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/json.h"
@@ -94,5 +93,3 @@ sgfs_data *sgfsi_data_recall(const sgfsi_json *said, bool scaled, const sgfs_con
 /* Say that rows to come have a target: text, if it has levels, of which level[k] is read as k. */
 sgfs_status sgfsi_data_recall_target(sgfs_data *d, int64_t levels, const char *const *level,
                                      sgfs_err *err);
-
-#endif

@@ -298,14 +298,11 @@ sgfs_status sgfsi_data_warn_dependence(sgfs_data *d, const sgfsi_log *log, sgfs_
     bool all = s.p < MOST && d->N > s.p;
     if (d->features < 2 || d->N < 2 || (!all && d->table.type == SGFSI_CSR)) return SGFS_OK;
     if (d->table.parts > 0 && d->table.part[0].packed != NULL) return SGFS_OK;
-    s.centre = SGFSI_DOUBLES(&arena, 2 * s.p);
-    s.block = SGFSI_DOUBLES(&arena, BLOCK * s.p);
-    s.L = SGFSI_DOUBLES(&arena, all ? 2 * s.p * s.p : 1);
     s.depends = sgfsi_arena_alloc(&arena, s.p, 1);
-    sgfs_status status =
-        s.centre && s.block && s.L && s.depends ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
-    s.scale = s.centre + s.p;
-    s.w = s.L + s.p * s.p;
+    bool made = s.depends != NULL && SGFSI_ROOM(&arena, s.p, &s.centre, &s.scale) &&
+                SGFSI_ROOM(&arena, BLOCK * s.p, &s.block) &&
+                (!all || SGFSI_ROOM(&arena, s.p * s.p, &s.L, &s.w));
+    sgfs_status status = made ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
     for (int64_t j = s.features_at; status == SGFS_OK && j < s.p; j++) {
         const sgfsi_column *c = &d->feature[j - s.features_at];
         double spread = d->intercept ? c->sd : hypot(c->mean, c->sd);

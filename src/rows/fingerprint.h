@@ -4,8 +4,7 @@
  * data of a run again, and watched while a run moves: a file that is written anew under a run would
  * mix two posteriors.
  */
-#ifndef SGFSI_FINGERPRINT_H
-#define SGFSI_FINGERPRINT_H
+#pragma once
 
 #include <sys/stat.h>
 
@@ -61,5 +60,3 @@ typedef struct sgfsi_watch {
 /* SGFS_EIO where a file has other contents than those that were read; a file that was only touched
  * is read once more and found the same. Looks about once a second, or at once (now). */
 sgfs_status sgfsi_watch_look(sgfsi_watch *w, const sgfs_data *d, bool now, sgfs_err *err);
-
-#endif

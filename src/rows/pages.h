@@ -2,8 +2,7 @@
  * pages.h: rows of packed files before they are gathered: are they there, are they what was
  * written, how long did the disk take, and how much of the files is resident.
  */
-#ifndef SGFSI_PAGES_H
-#define SGFSI_PAGES_H
+#pragma once
 
 #include "rows/rows.h"
 
@@ -30,5 +29,3 @@ double sgfsi_data_resident(const sgfs_data *d, double rows);
 double sgfsi_pages_faults(void);
 /* Rows that will be wanted soon: ask for their pages, without waiting. */
 void sgfsi_pages_ahead(const sgfs_data *d, const int64_t *row, int64_t n);
-
-#endif

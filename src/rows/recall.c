@@ -27,9 +27,8 @@ static sgfs_status recall_columns(sgfs_data *d, const sgfsi_json *said, bool sca
     d->features = sgfsi_json_length(columns);
     d->p = d->features + (d->intercept ? 1 : 0);
     d->feature = sgfsi_arena_alloc(&d->arena, d->features + 1, sizeof *d->feature);
-    if (scaled) d->shift = SGFSI_DOUBLES(&d->arena, d->features + 1);
-    if (scaled) d->scale = SGFSI_DOUBLES(&d->arena, d->features + 1);
-    if (d->feature == NULL || (scaled && (d->shift == NULL || d->scale == NULL)))
+    if (d->feature == NULL ||
+        (scaled && !SGFSI_ROOM(&d->arena, d->features + 1, &d->shift, &d->scale)))
         return sgfsi_fail_memory(err, "the columns");
     for (int64_t j = 0; j < d->features; j++) {
         const sgfsi_json *column = sgfsi_json_at(columns, j);

@@ -9,8 +9,7 @@
  *     the target          sgfsi_data_target_values, _is_text, _word, ...
  *     for the header      sgfsi_data_describe
  */
-#ifndef SGFSI_ROWS_H
-#define SGFSI_ROWS_H
+#pragma once
 
 #include "rows/data.h"
 
@@ -149,5 +148,3 @@ const sgfs_batch *sgfsi_rows_drawn(sgfsi_rows *r, const int64_t *row, int64_t n)
 const sgfs_batch *sgfsi_rows_beside_drawn(sgfsi_rows *r, const int64_t *row, int64_t n);
 /* rows row[0..n) of the table, whatever rows the data have, with their weights. */
 const sgfs_batch *sgfsi_rows_table(sgfsi_rows *r, const int64_t *row, int64_t n);
-
-#endif

@@ -3,8 +3,7 @@
  * possibly text (the target's words). A reader fills it, design.c selects features and target from
  * it. Only src/rows and src/files look inside; everybody else asks rows.h.
  */
-#ifndef SGFSI_TABLE_H
-#define SGFSI_TABLE_H
+#pragma once
 
 #include "base/config.h"
 #include "base/err.h"
@@ -138,5 +137,3 @@ static inline const char *sgfsi_table_row(const sgfsi_table *table, int64_t row,
     int64_t i = row - p->first, chunk = i / p->chunk_rows;
     return p->cells + chunk * p->chunk_bytes + (i - chunk * p->chunk_rows) * row_bytes;
 }
-
-#endif

@@ -40,6 +40,25 @@ double sgfsi_dual_result(const sgfsi_dual *d) {
     return d->count < 20 ? fmin(start, mean) : mean;
 }
 
+void sgfsi_dual_fields(sgfsi_dual *d, sgfsi_fields *list) {
+    SGFSI_FIELD(list, "dual.mu", &d->mu, 1);
+    SGFSI_FIELD(list, "dual.gap", &d->gap, 1);
+    SGFSI_FIELD(list, "dual.mean", &d->mean, 1);
+    SGFSI_FIELD(list, "dual.count", &d->count, 1);
+}
+
+sgfs_status sgfsi_step_check(double eps, const char *why, sgfs_err *err) {
+    if (eps > 1e7)
+        return sgfsi_fail(err, SGFS_ENUMERIC,
+                          "no step is too large: the posterior has no bounds (a prior, "
+                          "--prior-precision above 0, would make it proper)");
+    if (eps >= 1e-200) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_ENUMERIC,
+                      "no step is small enough: gradient and density do not belong together, or "
+                      "overflow%s%.170s",
+                      why[0] != '\0' ? "; at last " : "", why);
+}
+
 /* ---- windows --------------------------------------------------------------------------------- */
 
 enum { FIRST_BUFFER = 75, LAST_BUFFER = 50, FIRST_WINDOW = 25, LEAST_WARMUP = 20 };

@@ -2,11 +2,10 @@
  * adapt.h: what HMC and NUTS learn while warming up: a step size (dual averaging) and when to renew
  * the metric (Stan's windows).
  */
-#ifndef SGFSI_ADAPT_H
-#define SGFSI_ADAPT_H
+#pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/err.h"
+#include "base/fields.h"
 
 /* ---- the step size --------------------------------------------------------------------------- */
 
@@ -24,6 +23,10 @@ void sgfsi_dual_start(sgfsi_dual *d, double eps);
 double sgfsi_dual_learn(sgfsi_dual *d, double acceptance);
 /* The averaged step size, for the draws; needs one call of learn. */
 double sgfsi_dual_result(const sgfsi_dual *d);
+void sgfsi_dual_fields(sgfsi_dual *d, sgfsi_fields *list);
+/* Refuse a first step that was doubled or halved for too long. why: what was wrong last; "": it is
+ * not known. */
+sgfs_status sgfsi_step_check(double eps, const char *why, sgfs_err *err);
 
 /* ---- the windows ----------------------------------------------------------------------------- */
 
@@ -38,5 +41,3 @@ sgfsi_windows sgfsi_windows_open(int64_t warmup);
 bool sgfsi_windows_learn(const sgfsi_windows *w, int64_t t); /* does t belong to a window? */
 /* Does a window end with t? Then the next one is planned. */
 bool sgfsi_windows_end(sgfsi_windows *w, int64_t t);
-
-#endif

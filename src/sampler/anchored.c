@@ -31,10 +31,9 @@ sgfs_status sgfsi_sampler_anchor(sgfs_sampler *s, double tolerance, bool remembe
     /* What it cost goes to the user and to the run file. */
     char pilot[64] = "";
     sgfsi_json *o = sgfsi_json_object();
-    sgfsi_json_int(o, "passes", a->passes);
+    SGFSI_JSON(o, a, passes);
     sgfsi_json_int(o, "pilot_rows", a->pilot);
-    sgfsi_json_num(o, "seconds", a->seconds);
-    sgfsi_json_num(o, "distance", a->distance);
+    SGFSI_JSON(o, a, seconds, distance);
     sgfsi_json_flag(o, "cached", a->remembered != NULL);
     sgfsi_json_put(s->report, "anchor", o);
     char prior[SGFSI_PRIOR_PULL];

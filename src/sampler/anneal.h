@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * anneal.h: alpha of SGFS at every iteration.
  */
-#ifndef SGFSI_ANNEAL_H
-#define SGFSI_ANNEAL_H
+#pragma once
 
 #include "sampler/sampler.h"
 
@@ -23,5 +22,3 @@ typedef struct sgfsi_alpha {
 double sgfsi_anneal_delta(const char *name); /* 0: "off" */
 sgfsi_alpha sgfsi_anneal_at(const sgfsi_anneal *a, const sgfs_iteration *now);
 double sgfsi_anneal_mean(const sgfsi_anneal *a);
-
-#endif

@@ -29,11 +29,8 @@ sgfs_status sgfsi_corrected_open(sgfsi_corrected *g, sgfs_sampler *sampler, sgfs
     g->h = set->step;
     g->margin = sgfsi_noise_margin;
     const sgfs_fisher_kind *kind = g->scaled ? &sgfs_fisher_diag : sampler->fisher;
-    double *room = SGFSI_DOUBLES(sampler->arena, 3 * e->D);
-    if (room == NULL) return sgfsi_fail_memory(err, "the sampler");
-    g->z = room;
-    g->x = room + e->D;
-    g->tmp = room + 2 * e->D;
+    if (!SGFSI_ROOM(sampler->arena, e->D, &g->z, &g->x, &g->tmp))
+        return sgfsi_fail_memory(err, "the sampler");
     sgfs_status status = sgfsi_precision_open(&g->P, sampler, err);
     if (status == SGFS_OK)
         status =

@@ -29,8 +29,7 @@
  * S_jj/A_jj (about right with control variates, where S is near (D/n) A): R is a multiple of L and
  * nothing is ever factored again. The step is bounded by the largest of these ratios.
  */
-#ifndef SGFSI_CORRECTED_STEP_H
-#define SGFSI_CORRECTED_STEP_H
+#pragma once
 
 #include "sampler/precision.h"
 
@@ -89,5 +88,3 @@ void sgfsi_corrected_move(sgfsi_corrected *g, const double *G, double *theta);
 
 /* Everything that was estimated. */
 void sgfsi_corrected_fields(sgfsi_corrected *g, sgfsi_fields *list);
-
-#endif

@@ -162,10 +162,7 @@ static sgfs_status open_metric(lockstep *a, sgfs_err *err) {
 }
 
 static bool open_crowd(crowd *c, int64_t K, int64_t D, sgfsi_arena *arena) {
-    c->z = SGFSI_DOUBLES(arena, K * D);
-    c->G = SGFSI_DOUBLES(arena, K * D);
-    c->lp = SGFSI_DOUBLES(arena, K);
-    return c->z != NULL && c->G != NULL && c->lp != NULL;
+    return SGFSI_ROOM(arena, K * D, &c->z, &c->G) && SGFSI_ROOM(arena, K, &c->lp);
 }
 
 static sgfs_status open_exact_hmc(sgfs_sampler *s, sgfs_err *err) {
@@ -185,22 +182,14 @@ static sgfs_status open_exact_hmc(sgfs_sampler *s, sgfs_err *err) {
     *a = (lockstep){.dev = s->model->ctx.near, .K = K, .D = D, .dense = set->dense};
     int64_t size = a->dense ? D * D : D;
     a->member = sgfsi_arena_alloc(s->arena, K, sizeof *a->member);
-    a->m = SGFSI_DOUBLES(s->arena, D);
-    a->mean = SGFSI_DOUBLES(s->arena, D);
-    a->room = SGFSI_DOUBLES(s->arena, 2 * D);
-    a->C = SGFSI_DOUBLES(s->arena, size);
-    a->S = SGFSI_DOUBLES(s->arena, size);
-    a->next = SGFSI_DOUBLES(s->arena, size);
-    a->r = SGFSI_DOUBLES(s->arena, K * D);
-    a->theta = SGFSI_DOUBLES(s->arena, rows * D);
-    a->G = SGFSI_DOUBLES(s->arena, rows * D);
-    a->before = SGFSI_DOUBLES(s->arena, rows);
-    a->acceptance = SGFSI_DOUBLES(s->arena, K);
-    if (a->member == NULL || a->m == NULL || a->mean == NULL || a->room == NULL || a->C == NULL ||
-        a->S == NULL || a->next == NULL || a->r == NULL || a->theta == NULL || a->G == NULL ||
-        a->before == NULL || a->acceptance == NULL || !open_crowd(&a->here, K, D, s->arena) ||
-        !open_crowd(&a->trial, K, D, s->arena))
-        return sgfsi_fail_memory(err, "the sampler");
+    bool made = SGFSI_ROOM(s->arena, D, &a->m, &a->mean) &&
+                SGFSI_ROOM(s->arena, 2 * D, &a->room) &&
+                SGFSI_ROOM(s->arena, size, &a->C, &a->S, &a->next) &&
+                SGFSI_ROOM(s->arena, K * D, &a->r) && SGFSI_ROOM(s->arena, K, &a->acceptance) &&
+                SGFSI_ROOM(s->arena, rows * D, &a->theta, &a->G) &&
+                SGFSI_ROOM(s->arena, rows, &a->before) && open_crowd(&a->here, K, D, s->arena) &&
+                open_crowd(&a->trial, K, D, s->arena);
+    if (a->member == NULL || !made) return sgfsi_fail_memory(err, "the sampler");
     a->member[0] = s;
     a->dual.target = set->target_accept;
     sgfs_status status =
@@ -291,17 +280,8 @@ static sgfs_status find_step(lockstep *a, int64_t t, sgfs_err *err) {
     bool grow = mean_acceptance(a) > edge;
     while (status == SGFS_OK && (mean_acceptance(a) > edge) == grow) {
         a->eps *= grow ? 2 : 0.5;
-        if (a->eps > 1e7) {
-            return sgfsi_fail(err, SGFS_ENUMERIC,
-                              "no step is too large: the posterior has no bounds (a prior, "
-                              "--prior-precision above 0, would make it proper)");
-        }
-        if (a->eps < 1e-100) {
-            return sgfsi_fail(err, SGFS_ENUMERIC,
-                              "no step is small enough: gradient and density do not belong "
-                              "together, or overflow");
-        }
-        status = travel(a, t, a->eps, 1, err);
+        status = sgfsi_step_check(a->eps, "", err);
+        if (status == SGFS_OK) status = travel(a, t, a->eps, 1, err);
     }
     a->dual = (sgfsi_dual){.target = a->dual.target, .mu = log(a->eps), .mean = log(a->eps)};
     a->path = a->path_mean = log(quarter_turn);
@@ -515,10 +495,7 @@ static void fields(const sgfs_sampler *s, sgfsi_fields *list) {
     SGFSI_FIELD_ARRAY(list, a, mean, D);
     SGFSI_FIELD_ONE(list, a, count);
     SGFSI_FIELD_ONE(list, a, eps);
-    SGFSI_FIELD(list, "dual.mu", &a->dual.mu, 1);
-    SGFSI_FIELD(list, "dual.gap", &a->dual.gap, 1);
-    SGFSI_FIELD(list, "dual.mean", &a->dual.mean, 1);
-    SGFSI_FIELD(list, "dual.count", &a->dual.count, 1);
+    sgfsi_dual_fields(&a->dual, list);
     SGFSI_FIELD_ONE(list, a, path);
     SGFSI_FIELD_ONE(list, a, path_mean);
     SGFSI_FIELD_ONE(list, a, bend);

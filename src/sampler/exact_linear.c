@@ -61,11 +61,9 @@ static sgfs_status open_exact_linear(sgfs_sampler *s, sgfs_err *err) {
         report(s, e->fit);
         sgfsi_sampler_tell_prior(s, e->fit->prior);
     }
-    e->c = SGFSI_DOUBLES(s->arena, 3 * e->fit->q + s->D);
-    if (e->c == NULL) return sgfsi_fail_memory(err, "the sampler");
-    e->work = e->c + e->fit->q;
-    e->z = e->c + 3 * e->fit->q;
-    return SGFS_OK;
+    bool room = SGFSI_ROOM(s->arena, e->fit->q, &e->c) && SGFSI_ROOM(s->arena, s->D, &e->z) &&
+                SGFSI_ROOM(s->arena, 2 * e->fit->q, &e->work);
+    return room ? SGFS_OK : sgfsi_fail_memory(err, "the sampler");
 }
 
 static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *theta, double *stats,

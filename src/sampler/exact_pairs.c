@@ -26,7 +26,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "base/rng.h"
 #include "posterior/hill.h"
 #include "sampler/sampler.h"
@@ -84,11 +83,7 @@ static sgfs_status open_hill(sgfs_sampler *s, pairs *e, sgfs_err *err) {
     const sgfsi_hill *h = e->hill;
     s->full.rows_touched += h->passes * s->model->data->N;
     sgfsi_json *o = sgfsi_json_object();
-    sgfsi_json_num(o, "shift", h->shift);
-    sgfsi_json_num(o, "accept", h->accept);
-    sgfsi_json_num(o, "tau", h->tau);
-    sgfsi_json_num(o, "excess", h->excess);
-    sgfsi_json_num(o, "seconds", h->seconds);
+    SGFSI_JSON(o, h, shift, accept, tau, excess, seconds);
     sgfsi_json_put(s->report, "pairs", o);
     if (isfinite(h->tau)) sgfsi_json_num(s->report, "tau_predicted", h->tau);
     sgfsi_say(s->log, SGFS_DETAIL,
@@ -101,16 +96,11 @@ static sgfs_status open_hill(sgfs_sampler *s, pairs *e, sgfs_err *err) {
 static sgfs_status open_pairs(sgfs_sampler *s, sgfs_err *err) {
     const settings *set = s->settings;
     int64_t D = s->D;
-    pairs *e = sgfsi_arena_alloc(s->arena, 1, sizeof *e);
-    double *room = SGFSI_DOUBLES(s->arena, 2 * D + 2 * ALL * D + 2 * ALL);
-    if (e == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
-    s->state = e;
-    e->z = room;
-    e->u = e->z + D;
-    e->Z = e->u + D;
-    e->U = e->Z + ALL * D;
-    e->plus = e->U + ALL * D;
-    e->minus = e->plus + ALL;
+    pairs *e = s->state = sgfsi_arena_alloc(s->arena, 1, sizeof *e);
+    if (e == NULL || !SGFSI_ROOM(s->arena, D, &e->z, &e->u) ||
+        !SGFSI_ROOM(s->arena, ALL * D, &e->Z, &e->U) ||
+        !SGFSI_ROOM(s->arena, ALL, &e->plus, &e->minus))
+        return sgfsi_fail_memory(err, "the sampler");
     e->made = e->held = -1;
     sgfs_status status = SGFS_OK;
     if (sgfsi_anchor_refuses(s->model) == NULL)

@@ -126,13 +126,9 @@ static sgfs_status open_table(sgfs_sampler *s, exact *e, sgfs_err *err) {
 
 static sgfs_status open_exact(sgfs_sampler *s, sgfs_err *err) {
     const settings *set = s->settings;
-    exact *e = sgfsi_arena_alloc(s->arena, 1, sizeof *e);
-    double *room = SGFSI_DOUBLES(s->arena, 3 * s->D);
-    if (e == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
-    s->state = e;
-    e->z = room;
-    e->z_to = room + s->D;
-    e->theta_to = room + 2 * s->D;
+    exact *e = s->state = sgfsi_arena_alloc(s->arena, 1, sizeof *e);
+    if (e == NULL || !SGFSI_ROOM(s->arena, s->D, &e->z, &e->z_to, &e->theta_to))
+        return sgfsi_fail_memory(err, "the sampler");
     e->rho = set->rho;
     e->asks = s->model->kind->whole == NULL;
     sgfs_status status = sgfsi_sampler_anchor(s, set->tolerance, false, err);

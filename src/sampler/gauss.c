@@ -179,33 +179,27 @@ static sgfs_status open_first(gauss *s, sgfs_sampler *sampler, sgfs_err *err) {
                           "--sampler gauss: at most %d parameters; this model has %lld.",
                           (int)SGFSI_MOST_DENSE, (long long)D);
     }
-    double *room = SGFSI_DOUBLES(sampler->arena, 5 * D * D + D);
-    if (room == NULL) return sgfsi_fail_memory(err, "the sampler");
-    s->P = room;
-    s->L = room + D * D;
-    s->drift = room + 2 * D * D;
-    s->F = room + 3 * D * D;
-    s->mean = room + 5 * D * D;
+    double *work;
+    if (!SGFSI_ROOM(sampler->arena, D * D, &s->P, &s->L, &s->drift, &s->F, &work) ||
+        !SGFSI_ROOM(sampler->arena, D, &s->mean))
+        return sgfsi_fail_memory(err, "the sampler");
     sgfs_status status = find_law(s, sampler, err);
     if (status == SGFS_OK)
         status = sgfsi_precondition_open(
             &s->C, sampler, &((const settings *)sampler->settings)->precondition, NULL, err);
     if (status != SGFS_OK) return status;
     sampler->full.rows_touched += s->C.passes * sampler->full.N;
-    return build_step(s, sampler, room + 4 * D * D, err);
+    return build_step(s, sampler, work, err);
 }
 
 static sgfs_status open_gauss(sgfs_sampler *sampler, sgfs_err *err) {
-    gauss *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
-    double *room = SGFSI_DOUBLES(sampler->arena, 2 * sampler->D);
-    if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
-    sampler->state = s;
+    gauss *s = sampler->state = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
+    if (s == NULL) return sgfsi_fail_memory(err, "the sampler");
     sgfs_status status = SGFS_OK;
     if (sampler->first != NULL) *s = *(const gauss *)sampler->first->state;
     else status = open_first(s, sampler, err);
-    s->gap = room;
-    s->z = room + sampler->D;
-    return status;
+    bool room = SGFSI_ROOM(sampler->arena, sampler->D, &s->gap, &s->z);
+    return status != SGFS_OK || room ? status : sgfsi_fail_memory(err, "the sampler");
 }
 
 /* ---- stepping -------------------------------------------------------------------------------- */

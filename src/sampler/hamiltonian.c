@@ -91,10 +91,7 @@ const char *sgfsi_hamiltonian_stan_metric(const sgfsi_plan *plan) {
 /* ---- opening --------------------------------------------------------------------------------- */
 
 bool sgfsi_point_open(sgfsi_point *z, int64_t D, sgfsi_arena *arena) {
-    double *room = SGFSI_DOUBLES(arena, 4 * D);
-    if (room == NULL) return false;
-    *z = (sgfsi_point){.q = room, .p = room + D, .v = room + 2 * D, .G = room + 3 * D};
-    return true;
+    return SGFSI_ROOM(arena, D, &z->q, &z->p, &z->v, &z->G);
 }
 
 void sgfsi_point_copy(sgfsi_point *to, const sgfsi_point *from, int64_t D) {
@@ -229,18 +226,8 @@ static sgfs_status find_step(sgfsi_hamiltonian *h, sgfs_err *err) {
     bool grow = lost > edge;
     while (status == SGFS_OK && (lost > edge) == grow) {
         h->eps *= grow ? 2 : 0.5;
-        if (h->eps > 1e7) {
-            return sgfsi_fail(err, SGFS_ENUMERIC,
-                              "no step is too large: the posterior has no bounds (a prior, "
-                              "--prior-precision above 0, would make it proper)");
-        }
-        if (h->eps < 1e-200) {
-            return sgfsi_fail(err, SGFS_ENUMERIC,
-                              "no step is small enough: gradient and density do not belong "
-                              "together, or overflow%s%.170s",
-                              h->why.text[0] != '\0' ? "; at last " : "", h->why.text);
-        }
-        status = try_step(h, &lost, err);
+        status = sgfsi_step_check(h->eps, h->why.text, err);
+        if (status == SGFS_OK) status = try_step(h, &lost, err);
     }
     if (status == SGFS_OK) sgfsi_dual_start(&h->dual, h->eps);
     return status;
@@ -345,10 +332,7 @@ void sgfsi_hamiltonian_fields(const sgfs_sampler *s, sgfsi_fields *list) {
         SGFSI_FIELD(list, "windows.size", &h->windows.size, 1);
     }
     SGFSI_FIELD_ONE(list, h, eps);
-    SGFSI_FIELD(list, "dual.mu", &h->dual.mu, 1);
-    SGFSI_FIELD(list, "dual.gap", &h->dual.gap, 1);
-    SGFSI_FIELD(list, "dual.mean", &h->dual.mean, 1);
-    SGFSI_FIELD(list, "dual.count", &h->dual.count, 1);
+    sgfsi_dual_fields(&h->dual, list);
     SGFSI_FIELD_ONE(list, h, lost);
     SGFSI_FIELD(list, "why", h->why.text, (int64_t)sizeof h->why.text);
     SGFSI_FIELD_ONE(list, h, ready);

@@ -2,8 +2,7 @@
  * hamiltonian.h: what HMC and NUTS share: points of phase space, the metric, the leapfrog step, the
  * energy, and what warm-up does to metric and step size.
  */
-#ifndef SGFSI_HAMILTONIAN_H
-#define SGFSI_HAMILTONIAN_H
+#pragma once
 
 #include "base/rng.h"
 #include "sampler/adapt.h"
@@ -92,5 +91,3 @@ double sgfsi_hamiltonian_energy(const sgfsi_hamiltonian *h, sgfsi_point *z);
 /* End iteration now->t, whose acceptance was this, with h->here the draw: warm-up learns. */
 sgfs_status sgfsi_hamiltonian_end(sgfsi_hamiltonian *h, const sgfs_iteration *now,
                                   double acceptance, sgfs_err *err);
-
-#endif

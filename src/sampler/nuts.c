@@ -77,13 +77,8 @@ static const sgfs_option options[] = {SGFSI_HAMILTONIAN_OPTIONS,
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static bool open_tree(tree *t, int64_t D, sgfsi_arena *arena) {
-    double *room = SGFSI_DOUBLES(arena, 7 * D);
-    if (room == NULL) return false;
-    *t = (tree){.begin = {room, room + D},
-                .end = {room + 2 * D, room + 3 * D},
-                .rho = room + 4 * D,
-                .chosen = {.q = room + 5 * D, .G = room + 6 * D}};
-    return true;
+    return SGFSI_ROOM(arena, D, &t->begin.p, &t->begin.v, &t->end.p, &t->end.v, &t->rho,
+                      &t->chosen.q, &t->chosen.G);
 }
 
 static sgfs_status open_nuts(sgfs_sampler *sampler, sgfs_err *err) {

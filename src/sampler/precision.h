@@ -6,8 +6,7 @@
  *
  * and where it comes from: the information around the anchor, or the scores' covariance.
  */
-#ifndef SGFSI_PRECISION_H
-#define SGFSI_PRECISION_H
+#pragma once
 
 #include "sampler/sampler.h"
 
@@ -32,5 +31,3 @@ sgfs_status sgfsi_precision_of_scores(sgfsi_precision *p, sgfs_sampler *sampler,
 
 /* A, its factor and what was measured of them. */
 void sgfsi_precision_fields(sgfsi_precision *p, sgfsi_fields *list);
-
-#endif

@@ -2,8 +2,7 @@
  * precondition.h: a constant symmetric positive definite matrix C = R R' that shapes the steps of
  * SGLD, SGD and the Gaussian chain: the identity, one from a file, or the inverse curvature.
  */
-#ifndef SGFSI_PRECONDITION_H
-#define SGFSI_PRECONDITION_H
+#pragma once
 
 #include "sampler/sampler.h"
 
@@ -50,5 +49,3 @@ void sgfsi_precondition_apply(const sgfsi_precondition *c, bool transposed, doub
  * does not allow it. what: "--precondition curvature". */
 sgfs_status sgfsi_curvature_at_mode(const sgfs_sampler *sampler, const char *what, double *mode,
                                     double *cov, int64_t *passes, sgfs_err *err);
-
-#endif

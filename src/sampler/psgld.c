@@ -50,12 +50,9 @@ static sgfs_status plan_psgld(sgfsi_plan *plan, const sgfs_problem *now, sgfs_er
 }
 
 static sgfs_status open_psgld(sgfs_sampler *sampler, sgfs_err *err) {
-    int64_t D = sampler->D;
-    psgld *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
-    double *room = SGFSI_DOUBLES(sampler->arena, 3 * D);
-    if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
-    *s = (psgld){.G = room, .z = room + D, .V = room + 2 * D};
-    sampler->state = s;
+    psgld *s = sampler->state = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
+    if (s == NULL || !SGFSI_ROOM(sampler->arena, sampler->D, &s->G, &s->z, &s->V))
+        return sgfsi_fail_memory(err, "the sampler");
     sampler->eval.gradient_only = true;
     return sgfsi_schedule_check(sampler, err);
 }

@@ -4,8 +4,7 @@
  * A sampler sees the posterior (sgfsi_eval) and the algebra of symmetric matrices (sgfs_sym), never
  * rows.
  */
-#ifndef SGFSI_SAMPLER_H
-#define SGFSI_SAMPLER_H
+#pragma once
 
 #include "base/fields.h"
 #include "base/json.h"
@@ -257,5 +256,3 @@ sgfs_status sgfsi_schedule_gradient(sgfs_sampler *sampler, const sgfs_iteration 
                                     sgfs_err *err);
 /* While such a kind is opened: some iteration of its cycles must be kept. */
 sgfs_status sgfsi_schedule_check(const sgfs_sampler *sampler, sgfs_err *err);
-
-#endif

@@ -41,13 +41,9 @@ typedef struct sgfs {
 
 static sgfs_status open_sgfs(sgfs_sampler *sampler, sgfs_err *err) {
     int64_t D = sampler->D;
-    sgfs *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
-    double *room = SGFSI_DOUBLES(sampler->arena, 3 * D);
-    if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
-    sampler->state = s;
-    s->G = room;
-    s->z = room + D;
-    s->root_prior = room + 2 * D;
+    sgfs *s = sampler->state = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
+    if (s == NULL || !SGFSI_ROOM(sampler->arena, D, &s->G, &s->z, &s->root_prior))
+        return sgfsi_fail_memory(err, "the sampler");
     for (int64_t j = 0; j < D; j++) s->root_prior[j] = sqrt(sampler->model->precision[j]);
     s->anneal = ((const settings *)sampler->settings)->anneal;
     sgfs_status status = sgfsi_cycle_check(s->anneal.cycles, s->anneal.explore, sampler->plan, err);

@@ -225,13 +225,9 @@ static sgfs_status open_around(const sgfs_sampler *sampler, const sgfs_cv *s, ar
     if (w->averages) w->K *= 2;
     else if (!sgfsi_row_noise_is_factored(sampler->model) && (double)w->K * product > noise_work)
         w->K = (int64_t)fmax(FEWEST_PLACES, noise_work / product);
-    w->centre = SGFSI_DOUBLES(arena, (2 + w->K) * D);
-    w->A = SGFSI_DOUBLES(arena, 3 * D * D);
-    if (w->centre == NULL || w->A == NULL) return sgfsi_fail_memory(err, "the gradient's noise");
-    w->G = w->centre + D;
-    w->place = w->G + D;
-    w->L = w->A + D * D;
-    w->cov = w->L + D * D;
+    if (!SGFSI_ROOM(arena, D, &w->centre, &w->G) || !SGFSI_ROOM(arena, w->K * D, &w->place) ||
+        !SGFSI_ROOM(arena, D * D, &w->A, &w->L, &w->cov))
+        return sgfsi_fail_memory(err, "the gradient's noise");
     memcpy(w->centre, a->theta, (size_t)D * sizeof *w->centre);
     memcpy(w->L, a->L, (size_t)(D * D) * sizeof *w->L);
     for (int64_t i = 0; i < D; i++) {
@@ -326,12 +322,9 @@ static sgfs_status look_around(sgfs_sampler *sampler, sgfs_cv *s, sgfs_status co
 
 static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
     const settings *set = sampler->settings;
-    sgfs_cv *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
-    double *room = SGFSI_DOUBLES(sampler->arena, 2 * sampler->D);
-    if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
-    sampler->state = s;
-    s->G = room;
-    s->mean = room + sampler->D;
+    sgfs_cv *s = sampler->state = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
+    if (s == NULL || !SGFSI_ROOM(sampler->arena, sampler->D, &s->G, &s->mean))
+        return sgfsi_fail_memory(err, "the sampler");
     s->anchored = strcmp(set->anchor, "on") == 0;
     s->from_scores = strcmp(set->curvature, "scores") == 0;
     s->turns = sampler->plan->fisher.turns;

@@ -70,9 +70,8 @@ static sgfs_status open_injected(sgfsi_injected *B, sgfs_sampler *sampler, sgfs_
     B->adapts = strcmp(kind, "diagonal") == 0 || (B->identity && !scaled);
     B->scale = scaled ? set->b_scale : 1;
     if (B->is_fisher) return SGFS_OK;
-    B->diag = SGFSI_DOUBLES(sampler->arena, sampler->D);
-    B->root = SGFSI_DOUBLES(sampler->arena, sampler->D);
-    if (B->diag == NULL || B->root == NULL) return sgfsi_fail_memory(err, "the matrix B");
+    if (!SGFSI_ROOM(sampler->arena, sampler->D, &B->diag, &B->root))
+        return sgfsi_fail_memory(err, "the matrix B");
     for (int64_t j = 0; j < sampler->D; j++) {
         B->diag[j] = B->scale;
         B->root[j] = sqrt(B->scale);

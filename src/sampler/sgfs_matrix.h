@@ -14,8 +14,7 @@
  * noise. Refactorising sets e = 2 each time. Updating a factor multiplies all of K by 1 - kappa,
  * the prior's share and the ridge included: both fade, and are put back before e reaches 1.
  */
-#ifndef SGFSI_SGFS_MATRIX_H
-#define SGFSI_SGFS_MATRIX_H
+#pragma once
 
 #include "sampler/anneal.h"
 
@@ -93,5 +92,3 @@ int sgfsi_sgfs_advise(const sgfsi_plan *plan, const char *advice[2]);
 void sgfsi_sgfs_describe(const sgfs_sampler *sampler, char *out, size_t room);
 double sgfsi_sgfs_tau(const sgfsi_plan *plan);
 const char *sgfsi_sgfs_caution(const sgfsi_plan *plan, const char *fisher);
-
-#endif

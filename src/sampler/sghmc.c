@@ -55,14 +55,11 @@ static const sgfs_option options[] = {
     SGFSI_OPTIONS_END};
 
 static sgfs_status open_sghmc(sgfs_sampler *sampler, sgfs_err *err) {
-    int64_t D = sampler->D;
     const settings *set = sampler->settings;
-    sghmc *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
-    double *room = SGFSI_DOUBLES(sampler->arena, 3 * D);
-    if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
-    *s = (sghmc){.G = room, .z = room + D, .v = room + 2 * D};
+    sghmc *s = sampler->state = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
+    if (s == NULL || !SGFSI_ROOM(sampler->arena, sampler->D, &s->G, &s->z, &s->v))
+        return sgfsi_fail_memory(err, "the sampler");
     s->estimates = strcmp(set->noise_estimate, "none") != 0;
-    sampler->state = s;
     sampler->eval.gradient_only = !s->estimates;
     sgfs_status status = sgfsi_schedule_check(sampler, err);
     if (status != SGFS_OK || !s->estimates) return status;

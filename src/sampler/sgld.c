@@ -44,14 +44,11 @@ static sgfs_status plan_sgld(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err
 }
 
 static sgfs_status open_sgld(sgfs_sampler *sampler, sgfs_err *err) {
-    int64_t D = sampler->eval.D;
     const settings *set = sampler->settings;
     const sgld *first = sampler->first != NULL ? sampler->first->state : NULL;
-    sgld *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
-    double *room = SGFSI_DOUBLES(sampler->arena, 2 * D);
-    if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
-    *s = (sgld){.G = room, .z = room + D};
-    sampler->state = s;
+    sgld *s = sampler->state = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
+    if (s == NULL || !SGFSI_ROOM(sampler->arena, sampler->D, &s->G, &s->z))
+        return sgfsi_fail_memory(err, "the sampler");
     sampler->eval.gradient_only = true;
     sgfs_status status = sgfsi_schedule_check(sampler, err);
     if (status != SGFS_OK) return status;

@@ -53,13 +53,10 @@ static const sgfs_option options[] = {SGFSI_EPSILON_ROWS,
                                       SGFSI_OPTIONS_END};
 
 static sgfs_status open_sgnht(sgfs_sampler *sampler, sgfs_err *err) {
-    int64_t D = sampler->D;
-    const settings *set = sampler->settings;
-    sgnht *s = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
-    double *room = SGFSI_DOUBLES(sampler->arena, 3 * D);
-    if (s == NULL || room == NULL) return sgfsi_fail_memory(err, "the sampler");
-    *s = (sgnht){.friction = set->m.friction, .G = room, .z = room + D, .v = room + 2 * D};
-    sampler->state = s;
+    sgnht *s = sampler->state = sgfsi_arena_alloc(sampler->arena, 1, sizeof *s);
+    if (s == NULL || !SGFSI_ROOM(sampler->arena, sampler->D, &s->G, &s->z, &s->v))
+        return sgfsi_fail_memory(err, "the sampler");
+    s->friction = ((const settings *)sampler->settings)->m.friction;
     sampler->eval.gradient_only = true;
     return sgfsi_schedule_check(sampler, err);
 }

@@ -225,7 +225,10 @@ int64_t sgfsi_draws_stat(const sgfs_draws *d, const char *name) {
 sgfs_draws *sgfs_draws_open(const char *path, sgfs_err *err) {
     if (path == NULL)
         return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_draws_open: a path is needed."), NULL;
-    return sgfsi_runfile_read(path, err);
+    sgfs_draws *draws = sgfsi_runfile_read(path, err);
+    if (draws == NULL || (draws->path = strdup(path)) != NULL) return draws;
+    sgfs_draws_free(draws);
+    return sgfsi_fail_memory(err, path), NULL;
 }
 
 sgfs_draws_shape sgfs_draws_size(const sgfs_draws *draws) {
@@ -259,6 +262,7 @@ void sgfs_draws_free(sgfs_draws *draws) {
     free(draws->stat);
     free(draws->chain);
     free(draws->state);
+    free(draws->path);
     sgfsi_json_free(draws->header);
     sgfsi_json_free(draws->audit);
     free(draws);

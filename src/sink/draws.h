@@ -2,8 +2,7 @@
  * draws.h: a run's draws in memory, as read back from a run file (or kept by a run without one).
  * Exports and diagnostics read this struct and nothing else.
  */
-#ifndef SGFSI_DRAWS_H
-#define SGFSI_DRAWS_H
+#pragma once
 
 #include "base/err.h"
 #include "base/json.h"
@@ -59,6 +58,7 @@ struct sgfs_draws {
     sgfsi_chain_draws *chain; /* chains */
     int64_t thin;
     char *state;       /* "complete", "stopped early", "failed: ...", "unfinished"; malloc'ed */
+    char *path;        /* the run file it was read from; NULL: none; malloc'ed */
     sgfsi_json *audit; /* what the last `sgfs audit` of it found; NULL: there was none */
 };
 
@@ -91,5 +91,3 @@ bool sgfsi_draws_block(const sgfs_draws *d, int64_t b, const char **name, int64_
 
 /* An option of the run as a number, from the header's "config"; otherwise where it has none. */
 double sgfsi_draws_option(const sgfs_draws *d, const char *key, double otherwise);
-
-#endif

@@ -4,8 +4,7 @@
  * A format is one file that fills a sgfs_export_kind, and one row in table.c. It prints to a stream
  * that export.c has opened; naming, replacing and taking back files is not its business.
  */
-#ifndef SGFSI_EXPORT_H
-#define SGFSI_EXPORT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -35,5 +34,3 @@ typedef struct sgfsi_export_block {
 sgfsi_export_block *sgfsi_export_blocks(const sgfs_draws *d, void (*safe)(char *text),
                                         int64_t *count, sgfs_err *err);
 void sgfsi_export_blocks_free(sgfsi_export_block *blocks, int64_t count);
-
-#endif

@@ -2,8 +2,7 @@
  * runblock.h: the run file's bytes (docs/formats.md), for its writer (runfile.c) and reader
  * (runread.c). Everything is little-endian whatever the machine.
  */
-#ifndef SGFSI_RUNBLOCK_H
-#define SGFSI_RUNBLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ uint64_t sgfsi_info_bytes(uint32_t flags, int64_t D);
 size_t sgfsi_block_seal(unsigned char *bytes, const sgfsi_block *block);
 /* False when no block begins here: wrong magic, or the head's own crc does not fit. */
 bool sgfsi_block_get(const unsigned char in[SGFSI_BLOCK_HEAD], sgfsi_block *block);
-
-#endif

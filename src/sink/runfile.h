@@ -2,8 +2,7 @@
  * runfile.h: the append-only run file (docs/formats.md). Blocks are whole or, after a crash, the
  * last one is cut off on reading. Appending is safe from several threads.
  */
-#ifndef SGFSI_RUNFILE_H
-#define SGFSI_RUNFILE_H
+#pragma once
 
 #include "sink/draws.h"
 
@@ -86,5 +85,3 @@ typedef struct sgfsi_scan {
 /* The same without keeping draws, which are counted; of the first `limit` bytes (0: all). The scan
  * is filled as far as it came even where it fails; free scan->state in any case. */
 sgfs_draws *sgfsi_runfile_scan(const char *path, int64_t limit, sgfsi_scan *scan, sgfs_err *err);
-
-#endif

@@ -2,8 +2,7 @@
  * runwriter.h: the writer's insides, for runfile.c, which appends blocks, and runstate.c, which
  * saves states, goes on with a file, and puts a complete one in order.
  */
-#ifndef SGFSI_RUNWRITER_H
-#define SGFSI_RUNWRITER_H
+#pragma once
 
 #include <pthread.h>
 
@@ -35,5 +34,3 @@ sgfs_status sgfsi_runwriter_temp(sgfsi_runfile *f, sgfs_err *err);
 sgfs_status sgfsi_runwriter_head(sgfsi_runfile *f, const char *json, size_t length, sgfs_err *err);
 /* path.tmp, which is whole, takes the place of the log. */
 sgfs_status sgfsi_runwriter_commit(sgfsi_runfile *f, sgfs_err *err);
-
-#endif

@@ -9,8 +9,7 @@
  * value of a choice, a number in place of "auto", texts from the table below) in two of these
  * eight.
  */
-#ifndef MODEL_BENCH_H
-#define MODEL_BENCH_H
+#pragma once
 
 #include <float.h>
 #include <stdio.h>
@@ -380,5 +379,3 @@ static inline void expand(const sgfs_scores *s, int64_t i, double *g) {
         }
     }
 }
-
-#endif

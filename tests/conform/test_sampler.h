@@ -8,8 +8,7 @@
  *     S(X) = (gamma - 1) ( sum_i (r_i^2 + x_i'X x_i) x_i x_i' - N E[gbar gbar'] ),
  * with r_i the residuals at mu and N gbar = b - X'X delta, b = Lambda mu.
  */
-#ifndef TEST_SAMPLER_H
-#define TEST_SAMPLER_H
+#pragma once
 
 #include "stat/closed.h"
 
@@ -143,5 +142,3 @@ static void keep_theta(theory *t, const double *X2) {
     int64_t D = t->q->D;
     for (int64_t i = 0; i < D; i++) memcpy(t->X + i * D, X2 + i * 2 * D, (size_t)D * sizeof *X2);
 }
-
-#endif

@@ -2,6 +2,7 @@
 """The package of python/ with the library of this build, and small data to sample."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -11,6 +12,9 @@ SOURCE = pathlib.Path(os.environ.get("SGFS_SOURCE") or pathlib.Path(__file__).pa
 BUILD = pathlib.Path(os.environ.get("SGFS_BUILD") or SOURCE / "build")
 sys.path.insert(0, str(SOURCE / "python"))
 os.environ.setdefault("SGFS_LIBRARY", str(BUILD / "libsgfs.so"))
+CACHE = BUILD / "CMakeCache.txt"
+if CACHE.exists() and re.search(r"^SGFS_SANITIZE:\w+=\S", CACHE.read_text(), re.M):
+    sys.modules["sgfs"] = None  # a sanitized library ends the Python that loads it: the import fails instead
 
 
 @pytest.fixture(scope="session")

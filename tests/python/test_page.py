@@ -6,7 +6,7 @@ import shutil
 import pytest
 from conftest import SOURCE
 
-for library in ("pandas", "matplotlib", "sklearn"):
+for library in ("pandas", "matplotlib", "sklearn", "sgfs"):
     pytest.importorskip(library)
 
 

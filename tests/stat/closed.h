@@ -6,8 +6,7 @@
  * tr(A C)/D of the draws' covariance C must be 1; its Monte Carlo error, and that of E2, follow
  * from the autocorrelation of the chain (MATH: rho = 1 - 2/(gamma (1 + alpha^2))).
  */
-#ifndef TEST_CLOSED_H
-#define TEST_CLOSED_H
+#pragma once
 
 #include <math.h>
 #include <setjmp.h>
@@ -289,5 +288,3 @@ static inline bool is_right(const problem *q, const outcome *o, double gamma, do
     double ratio = o->E2_mean / E2_noise(q, tau2_of(gamma, alpha), o->T_mean);
     return fabs(o->trR - 1) <= 0.01 && ratio <= 1.5 && ratio >= 1 / 1.5;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * sampled.h: a run kept open in memory, and expectations judged in units of their own Monte Carlo
  * error: z = (mean of f over the draws - truth) / (sd of f / sqrt(ESS of f)).
  */
-#ifndef TEST_SAMPLED_H
-#define TEST_SAMPLED_H
+#pragma once
 
 #include "diagnostics/ess.h"
 #include "stat/closed.h"
@@ -99,5 +98,3 @@ static inline double z_of(const sgfs_draws *d, expectation f, const void *about,
     estimate e = estimate_of(d, f, about);
     return off_by(&e, truth, (double)(d->chains * d->chain[0].draws));
 }
-
-#endif

@@ -2,8 +2,7 @@
  * check.h: what the numerical tests share: cmocka with its four headers, numbers of high entropy
  * that owe nothing to the library under test, and comparisons that print what they saw.
  */
-#ifndef SGFS_TEST_CHECK_H
-#define SGFS_TEST_CHECK_H
+#pragma once
 
 #include <math.h>
 #include <setjmp.h>
@@ -54,5 +53,3 @@ static inline double *zeros(int64_t n) {
     assert_non_null(x);
     return x;
 }
-
-#endif

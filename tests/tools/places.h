@@ -2,8 +2,7 @@
  * places.h: many places at once (posterior/places.h) give what one place after another gives, for
  * whatever model a test has at hand; near and so far out that products of factors overflow.
  */
-#ifndef TOOLS_PLACES_H
-#define TOOLS_PLACES_H
+#pragma once
 
 #include "posterior/places.h"
 #include "tools/check.h"
@@ -52,5 +51,3 @@ static inline void assert_places(const sgfs_model *m, const double *theta, const
     free(G);
     free(g);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * sample_run.h: a small run with awkward names, for the tests of run file and exports. Every number
  * is a function of its place, so that a test can say what must stand where.
  */
-#ifndef SAMPLE_RUN_H
-#define SAMPLE_RUN_H
+#pragma once
 
 #include <math.h>
 #include <stdio.h>
@@ -118,5 +117,3 @@ static inline sgfs_status put_sample_draws(sgfsi_runfile *f, int64_t c, int64_t 
     fill_sample(c, first, count, theta, stats);
     return sgfsi_runfile_draws(f, c, first, count, theta, stats, err);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * state.h: tests that look into a sampler do so by the names of the fields that it lists.
  */
-#ifndef SGFS_TEST_STATE_H
-#define SGFS_TEST_STATE_H
+#pragma once
 
 #include "sampler/sampler.h"
 #include "tools/check.h"
@@ -21,5 +20,3 @@ static inline void *field_of(const sgfs_sampler *s, const char *name) {
 static inline double number_of(const sgfs_sampler *s, const char *name) {
     return *(const double *)field_of(s, name);
 }
-
-#endif

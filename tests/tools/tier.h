@@ -5,8 +5,7 @@
  * something of their own, and in the longer tier with their repetitions (more sizes, more seeds),
  * too. A statement that no other case makes belongs in `make test`.
  */
-#ifndef TEST_TIER_H
-#define TEST_TIER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -14,5 +13,3 @@
 static inline bool in_longer_tier(void) {
     return getenv("SGFS_LONG") != NULL;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * is the prior as long as they do not name another. What happens without any option of the prior
  * is a matter of its own (stat/test_default_prior.py).
  */
-#ifndef TEST_UNIT_PRIOR_H
-#define TEST_UNIT_PRIOR_H
+#pragma once
 
 #include "base/config.h"
 #include "sgfs.h"
@@ -16,5 +15,3 @@ static inline sgfs_config *unit_prior_config(void) {
     sgfs_config_free(cfg);
     return NULL;
 }
-
-#endif

@@ -50,7 +50,7 @@ ONLY_IN = {
 
 LIBC = set(
     "assert complex ctype dirent errno fcntl fenv float fnmatch getopt glob inttypes langinfo libgen"
-    " limits locale math poll pthread setjmp signal stdalign stdarg stdatomic stdbool stddef stdint stdio"
+    " limits locale math poll pthread setjmp signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio"
     " stdlib string strings termios threads time unistd sys/file sys/ioctl sys/mman sys/resource"
     " sys/stat sys/statvfs sys/syscall sys/time sys/types sys/uio sys/wait omp".split()
 )

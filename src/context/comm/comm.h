@@ -10,8 +10,7 @@
  * file like self.c and a row in table.c. Results of jobs are not shared out yet: a program with
  * several processes saves them in process 0.
  */
-#ifndef SGFSI_COMM_H
-#define SGFSI_COMM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ sgfsi_share sgfsi_comm_share(const sgfsi_comm *c, int64_t parts);
  * gets the first failure of any of them, else the first stop, with its sentence, else SGFS_OK. err
  * may be NULL. */
 sgfs_status sgfsi_comm_agree(const sgfsi_comm *c, sgfs_status status, sgfs_err *err);
-
-#endif

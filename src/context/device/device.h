@@ -21,8 +21,7 @@
  * The conformance test (tests/conform/test_device.c) compares every row of sgfsi_devices with
  * host.c; tests/conform/test_far_device.c is a device with memory that the host cannot touch.
  */
-#ifndef SGFSI_DEVICE_H
-#define SGFSI_DEVICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -317,5 +316,3 @@ void sgfsi_transpose(SGFSI_HERE, int64_t D, double *A);
 void sgfsi_invert_triangle(SGFSI_HERE, int64_t D, const double *L, double *X);
 void sgfsi_invert_factor(SGFSI_HERE, int64_t D, const double *L, double *A);
 int64_t sgfsi_eigen(SGFSI_HERE, int64_t D, double *A, double *w, double *work);
-
-#endif

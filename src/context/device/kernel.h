@@ -5,8 +5,7 @@
  * under a virtual machine often are, it falls back to kernels of 2004, at a fifth of the speed. It
  * takes another name from the environment (OPENBLAS_CORETYPE), but only while it is loaded.
  */
-#ifndef SGFSI_KERNEL_H
-#define SGFSI_KERNEL_H
+#pragma once
 
 /* What a processor can do that kernels may make use of, from little to much. */
 typedef enum sgfsi_vectors {
@@ -22,5 +21,3 @@ const char *sgfsi_kernel_for(const char *now, sgfsi_vectors vectors);
 #define SGFSI_KERNEL_WAS "SGFS_BLAS_CORE_WAS"
 /* What this library was compiled for: "AVX-512", "AVX2", or "any processor". */
 const char *sgfsi_compiled_for(void);
-
-#endif

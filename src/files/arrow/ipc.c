@@ -14,7 +14,6 @@
 
 #include "base/arena.h"
 #include "base/little.h"
-#include "base/memory.h"
 #include "base/number.h"
 #include "rows/table.h"
 

@@ -6,8 +6,7 @@
  * words. Here messages are read one after another, and every number in them is checked against the
  * bytes that are there. Compressed bodies are refused.
  */
-#ifndef SGFSI_IPC_H
-#define SGFSI_IPC_H
+#pragma once
 
 #include "base/bytes.h"
 
@@ -90,5 +89,3 @@ double sgfsi_ipc_number(const sgfsi_ipc_array *array, int64_t i); /* of kinds BO
 /* A text where it lies; false: the file is damaged. */
 bool sgfsi_ipc_text(const sgfsi_ipc_array *array, int64_t i, const char **text, size_t *bytes);
 sgfs_status sgfsi_ipc_damaged(const sgfsi_ipc *a, const char *what, sgfs_err *err);
-
-#endif

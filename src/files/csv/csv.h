@@ -3,8 +3,7 @@
  * csv_rows.c reads the cells of a part of it, csv.c cuts it into parts and puts their rows
  * together.
  */
-#ifndef SGFSI_CSV_H
-#define SGFSI_CSV_H
+#pragma once
 
 #include "files/reader.h"
 #include "files/text/lines.h"
@@ -36,5 +35,3 @@ typedef enum sgfsi_cell_kind {
 sgfsi_cell_kind sgfsi_cell_classify(const sgfsi_cell *cell, double *x);
 /* What to do about a comma in a number that cannot be read, or a point in a file of commas. */
 const char *sgfsi_csv_comma_advice(const sgfsi_csv_format *format);
-
-#endif

@@ -2,8 +2,7 @@
  * csv_faults.h: cells of a delimited file that cannot be used, column by column. They are collected
  * before a sentence is made of them, so that a user hears of all columns at once.
  */
-#ifndef SGFSI_CSV_FAULTS_H
-#define SGFSI_CSV_FAULTS_H
+#pragma once
 
 #include "base/words.h"
 #include "files/csv/csv.h"
@@ -52,5 +51,3 @@ bool sgfsi_csv_faults_text(const sgfsi_csv_faults *f); /* is there text among th
 /* All of them in one sentence, with the options that would help. rows: that were read. */
 sgfs_status sgfsi_csv_fail_faults(const sgfsi_csv_asked *asked, const sgfsi_csv_faults *f,
                                   int64_t rows, sgfs_err *err);
-
-#endif

@@ -2,8 +2,7 @@
  * csv_rows.h: rows from one part of a delimited file. Parts are read at the same time, each into
  * room of its own; nothing that they share changes meanwhile.
  */
-#ifndef SGFSI_CSV_ROWS_H
-#define SGFSI_CSV_ROWS_H
+#pragma once
 
 #include "base/words.h"
 #include "files/csv/csv_faults.h"
@@ -71,5 +70,3 @@ sgfsi_csv_asked sgfsi_csv_plan_asked(const sgfsi_csv_plan *plan);
 /* A sentence that needs the whole file. */
 sgfs_status sgfsi_csv_fail_words(const sgfsi_csv_plan *plan, int64_t col, int64_t line,
                                  const char *word, sgfs_err *err);
-
-#endif

@@ -2,8 +2,7 @@
  * libsvm.h: rows of libsvm (svmlight) text, one after another: libsvm_rows.c takes them from the
  * file, libsvm.c makes tables and flows of them.
  */
-#ifndef SGFSI_LIBSVM_H
-#define SGFSI_LIBSVM_H
+#pragma once
 
 #include "files/reader.h"
 #include "files/text/text.h"
@@ -42,5 +41,3 @@ sgfs_status sgfsi_libsvm_count(const char *path, const sgfsi_read_options *optio
 
 /* Do these first bytes of a file look like libsvm text? */
 bool sgfsi_libsvm_looks(const char *head, size_t bytes);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * All numbers little-endian. docs/formats.md has the layout byte by byte.
  */
-#ifndef SGFSI_PACKED_H
-#define SGFSI_PACKED_H
+#pragma once
 
 #include "base/json.h"
 #include "files/reader.h"
@@ -53,5 +52,3 @@ sgfs_status sgfsi_packed_verify(const sgfsi_table *table, int64_t threads, const
                                 sgfs_err *err);
 
 extern const sgfs_reader_kind sgfs_reader_packed;
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * packed_cells.h: doubles to cells of a type and back, with a look at what does not fit.
  */
-#ifndef SGFSI_PACKED_CELLS_H
-#define SGFSI_PACKED_CELLS_H
+#pragma once
 
 #include "rows/table.h"
 
@@ -17,5 +16,3 @@ void sgfsi_cells_from(sgfsi_dtype type, int64_t count, const double *x, void *ce
 void sgfsi_cells_to(sgfsi_dtype type, int64_t count, const void *cells, double *x);
 
 const char *sgfsi_dtype_name(sgfsi_dtype type); /* "f32" */
-
-#endif

@@ -21,8 +21,7 @@
  *    104        zeros
  *   4092    4   CRC-32 of the 4092 bytes before
  */
-#ifndef SGFSI_PACKED_LAYOUT_H
-#define SGFSI_PACKED_LAYOUT_H
+#pragma once
 
 #include "files/packed/packed.h"
 
@@ -60,5 +59,3 @@ static inline bool sgfsi_packed_machine(const char *path, sgfs_err *err) {
 }
 
 extern const char *const sgfsi_packed_roles[5]; /* in the JSON text, by sgfsi_role */
-
-#endif

@@ -4,8 +4,7 @@
  *
  *     open; add(rows)...; drain(take); free
  */
-#ifndef SGFSI_SHUFFLE_H
-#define SGFSI_SHUFFLE_H
+#pragma once
 
 #include "base/err.h"
 
@@ -35,5 +34,3 @@ sgfs_status sgfsi_shuffle_drain(sgfsi_shuffle *s, sgfsi_shuffle_take take, void 
 int64_t sgfsi_shuffle_rows(const sgfsi_shuffle *s);
 double sgfsi_shuffle_spilled(const sgfsi_shuffle *s); /* bytes written to disk so far */
 void sgfsi_shuffle_free(sgfsi_shuffle *s);            /* takes NULL */
-
-#endif

@@ -2,8 +2,7 @@
  * lines.h: the records of delimited text, one after another, and the cells of a record.
  * A record is a line, or several when a quoted cell holds line ends.
  */
-#ifndef SGFSI_LINES_H
-#define SGFSI_LINES_H
+#pragma once
 
 #include "files/text/text.h"
 
@@ -64,5 +63,3 @@ int64_t sgfsi_cell_count(char delimiter, const char *s, const char *end);
 size_t sgfsi_cell_text(const sgfsi_cell *cell, char *out, size_t room);
 /* The start of it, fit for a message: one line, whole UTF-8 characters. */
 void sgfsi_cell_show(const sgfsi_cell *cell, char out[SGFSI_SHOWN_ROOM]);
-
-#endif

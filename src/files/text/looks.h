@@ -2,8 +2,7 @@
  * looks.h: texts that are numbers in other clothes. For sentences only: nothing is converted by
  * itself, since "03/04/2024" is two dates and "1,234" is two numbers.
  */
-#ifndef SGFSI_LOOKS_H
-#define SGFSI_LOOKS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -12,5 +11,3 @@
 const char *sgfsi_looks_like(const char *text);
 /* The same of most of the words of a column, judged by the first of them. */
 const char *sgfsi_words_look_like(int64_t count, char *const *word);
-
-#endif

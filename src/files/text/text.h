@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * text.h: a text file in blocks of bytes, the next of which may be read while one is worked on.
  */
-#ifndef SGFSI_TEXT_H
-#define SGFSI_TEXT_H
+#pragma once
 
 #include "base/bytes.h"
 
@@ -35,5 +34,3 @@ void sgfsi_text_ahead(sgfsi_text *text, const char *rest);
 /* What was read ahead is at hand; without a call of ahead: what is left from `at` on, and more. */
 sgfs_status sgfsi_text_turn(sgfsi_text *text, sgfs_err *err);
 void sgfsi_text_close(sgfsi_text *text); /* safe on a zeroed value */
-
-#endif

@@ -14,8 +14,7 @@
  * The same operations on a table in memory: sgfsi_recipe_table. On new rows for an old run, column
  * operations only: sgfsi_recipe_columns.
  */
-#ifndef SGFSI_TRANSFORM_H
-#define SGFSI_TRANSFORM_H
+#pragma once
 
 #include "base/json.h"
 #include "files/reader.h"
@@ -122,5 +121,3 @@ bool sgfsi_recipe_chooses_classes(const sgfsi_recipe *r);
 /* part: "train", "validation", "test". SGFS_EUSAGE where the run had no such part. */
 sgfs_status sgfsi_recipe_use_part(sgfsi_recipe *r, const char *part, sgfs_err *err);
 bool sgfsi_recipe_in_part(const sgfsi_recipe *r, int64_t row); /* of the file, from 0 */
-
-#endif

@@ -6,8 +6,7 @@
  * it: so both sorts can be worked off apart, each in the order in which it was given. A new operation is one row in sgfsi_transform_kinds and
  * its functions.
  */
-#ifndef SGFSI_TRANSFORM_KIND_H
-#define SGFSI_TRANSFORM_KIND_H
+#pragma once
 
 #include "base/arena.h"
 #include "files/transform/transform.h"
@@ -214,5 +213,3 @@ int64_t sgfsi_split_shares(const sgfsi_transform *s);
 bool sgfsi_split_trains(const sgfsi_transform *s); /* the training part is what is read */
 /* Is a target one of the classes? By its text, or where that is NULL by its number. */
 bool sgfsi_classes_have(const sgfsi_transform *s, double y, const char *text);
-
-#endif

@@ -164,12 +164,9 @@ static void rewind_standard(sgfsi_transform *s) {
 
 static sgfs_status make_standard(sgfsi_transform *s, sgfs_err *err) {
     standard *t = s->self;
-    int64_t d = s->in.cols + 1;
-    double *room = SGFSI_DOUBLES(s->arena, 8 * d);
-    if (room == NULL) return sgfsi_fail_memory(err, "the column scales");
-    double **part[] = {&t->mean,    &t->ss,      &t->min,   &t->max,
-                       &t->entered, &t->entries, &t->shift, &t->scale};
-    for (int k = 0; k < 8; k++) *part[k] = room + k * d;
+    if (!SGFSI_ROOM(s->arena, s->in.cols + 1, &t->mean, &t->ss, &t->min, &t->max, &t->entered,
+                    &t->entries, &t->shift, &t->scale))
+        return sgfsi_fail_memory(err, "the column scales");
     rewind_standard(s);
     return SGFS_OK;
 }

@@ -224,13 +224,11 @@ typedef struct filling {
 
 static sgfs_status make_filling(sgfsi_transform *s, sgfs_err *err) {
     filling *f = s->self;
-    int64_t d = s->in.cols + 1;
-    double *room = SGFSI_DOUBLES(s->arena, 7 * d);
-    f->which = sgfsi_arena_alloc(s->arena, d, sizeof *f->which);
-    if (room == NULL || f->which == NULL) return sgfsi_fail_memory(err, "the means of columns");
-    double **part[] = {&f->mean,    &f->missing, &f->gaps,   &f->known,
-                       &f->flagged, &f->absent,  &f->word_na};
-    for (int k = 0; k < 7; k++) *part[k] = room + k * d;
+    f->which = sgfsi_arena_alloc(s->arena, s->in.cols + 1, sizeof *f->which);
+    if (!SGFSI_ROOM(s->arena, s->in.cols + 1, &f->mean, &f->missing, &f->gaps, &f->known,
+                    &f->flagged, &f->absent, &f->word_na) ||
+        f->which == NULL)
+        return sgfsi_fail_memory(err, "the means of columns");
     for (int64_t j = 0; j < s->in.cols; j++) {
         const sgfsi_dictionary *all = s->head != NULL ? s->head->dictionary : NULL,
                                *words = all != NULL ? &all[s->in.origin[j]] : NULL;

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/scratch.h"
 #include "files/columns.h"
 #include "files/transform/transform_kind.h"

@@ -2,8 +2,7 @@
  * audit.h: the insides of an audit, for audit.c (which chains, and when it is over),
  * reference_chain.c (one of them) and audit_report.c (what is said of them).
  */
-#ifndef SGFSI_AUDIT_H
-#define SGFSI_AUDIT_H
+#pragma once
 
 #include "chain/run.h"
 #include "diagnostics/batchmeans.h"
@@ -76,5 +75,3 @@ sgfs_status sgfsi_audit_report(sgfsi_audit *a, sgfs_err *err);
 /* The same where there is nothing to measure. */
 sgfs_status sgfsi_audit_report_nothing(sgfsi_audit *a, sgfs_err *err);
 sgfsi_json *sgfsi_audit_json(const sgfs_job *job);
-
-#endif

@@ -370,20 +370,15 @@ static sgfs_status open_check(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *
     }
     c->part = sgfsi_model_on(c->model, c->some != NULL ? c->some : d);
     /* Room. */
-    double *numbers = SGFSI_DOUBLES(arena, (10 + 3 * SGFSI_NEIGHBOURS) * D);
     c->sample = c->part.data->N < SAMPLE ? c->part.data->N : SAMPLE;
-    c->loglik = SGFSI_DOUBLES(arena, c->sample);
     c->order = sgfsi_arena_alloc(arena, D, sizeof *c->order);
     c->param = sgfsi_arena_alloc(arena, D, sizeof *c->param);
-    if (numbers == NULL || c->loglik == NULL || c->order == NULL || c->param == NULL)
-        return sgfsi_fail_memory(err, "the check");
-    double **vector[] = {&c->theta, &c->start, &c->spread, &c->G,         &c->prior,
-                         &c->v,     &c->size,  &c->room,   &c->slopes.up, &c->slopes.down};
-    for (int k = 0; k < 10; k++) *vector[k] = numbers + k * D;
-    for (int i = 0; i < SGFSI_NEIGHBOURS; i++) {
-        double *room = numbers + (10 + 3 * i) * D;
-        c->beside[i] = (sgfsi_neighbour){.theta = room, .G = room + D, .prior = room + 2 * D};
-    }
+    bool made = SGFSI_ROOM(arena, D, &c->theta, &c->start, &c->spread, &c->G, &c->prior, &c->v,
+                           &c->size, &c->room, &c->slopes.up, &c->slopes.down) &&
+                SGFSI_ROOM(arena, c->sample, &c->loglik);
+    for (sgfsi_neighbour *b = c->beside; b < c->beside + SGFSI_NEIGHBOURS; b++)
+        made = made && SGFSI_ROOM(arena, D, &b->theta, &b->G, &b->prior);
+    if (!made || c->order == NULL || c->param == NULL) return sgfsi_fail_memory(err, "the check");
     for (int64_t j = 0; j < D; j++) {
         c->param[j].least_ratio = c->param[j].least_off = INFINITY;
         c->param[j].most_ratio = c->param[j].most_off = -INFINITY;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * checkgrad.h: what checkgrad.c finds out and verdict.c puts into words.
  */
-#ifndef SGFSI_CHECKGRAD_H
-#define SGFSI_CHECKGRAD_H
+#pragma once
 
 #include "jobs/checkgrad/difference.h"
 #include "jobs/job.h"
@@ -98,5 +97,3 @@ enum { SGFSI_VERDICT_CHARS = 1024 };
 void sgfsi_diagnose(const sgfsi_check *c, char text[SGFSI_VERDICT_CHARS]);
 /* All that is shown. */
 sgfsi_json *sgfsi_check_json(const sgfs_job *job);
-
-#endif

@@ -2,8 +2,7 @@
  * difference.h: the derivative of a density along a direction, twice: from its gradient, and from
  * finite differences that know how far off they may be.
  */
-#ifndef SGFSI_DIFFERENCE_H
-#define SGFSI_DIFFERENCE_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -38,5 +37,3 @@ sgfs_status sgfsi_slopes_noise(sgfsi_slopes *s, const double *v, sgfs_err *err);
 /* Compare along v (D). out: SGFSI_DENSITIES. */
 sgfs_status sgfsi_slopes_along(const sgfsi_slopes *s, const double *v, sgfsi_slope *out,
                                sgfs_err *err);
-
-#endif

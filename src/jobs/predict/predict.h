@@ -2,8 +2,7 @@
  * predict.h: the insides of a prediction, for predict.c (the loop over the file), predict_block.c
  * (a block of rows) and predict_result.c (the result).
  */
-#ifndef SGFSI_PREDICT_H
-#define SGFSI_PREDICT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -55,5 +54,3 @@ void sgfsi_predict_head(const sgfsi_predict *p, FILE *f);
 
 sgfs_status sgfsi_predict_conclude(sgfsi_predict *p, sgfs_err *err);
 sgfsi_json *sgfsi_predict_json(const sgfs_job *job);
-
-#endif

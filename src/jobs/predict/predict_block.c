@@ -13,7 +13,6 @@
  * Lines are made here, by the threads, and written elsewhere, in order.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/npy.h"
 #include "jobs/predict/predict.h"
@@ -37,12 +36,10 @@ sgfs_status sgfsi_predict_room(sgfsi_predict *p, sgfs_err *err) {
     for (int64_t k = 0; k < p->slots && status == SGFS_OK; k++) {
         sgfsi_predict_slot *slot = &p->slot[k];
         status = sgfsi_newrows_room(&p->rows, p->most, &slot->in, arena, err);
-        slot->mean = SGFSI_DOUBLES(arena, p->most * p->width);
-        slot->q = SGFSI_DOUBLES(arena, p->most * p->width * SGFSI_QUANTILES);
-        slot->log_density = SGFSI_DOUBLES(arena, p->most);
-        slot->pit = SGFSI_DOUBLES(arena, p->most);
-        if (!slot->mean || !slot->q || !slot->log_density || !slot->pit)
-            status = sgfsi_fail_memory(err, "a block of predictions");
+        bool made = SGFSI_ROOM(arena, p->most * p->width, &slot->mean) &&
+                    SGFSI_ROOM(arena, p->most * p->width * SGFSI_QUANTILES, &slot->q) &&
+                    SGFSI_ROOM(arena, p->most, &slot->log_density, &slot->pit);
+        if (!made) status = sgfsi_fail_memory(err, "a block of predictions");
     }
     for (int64_t k = 0; k < p->job.threads && status == SGFS_OK; k++) {
         status =

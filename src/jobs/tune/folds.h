@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * folds.h: which rows are held out.
  */
-#ifndef SGFSI_FOLDS_H
-#define SGFSI_FOLDS_H
+#pragma once
 
 #include "rows/rows.h"
 
@@ -22,5 +21,3 @@ sgfs_status sgfsi_folds_open(sgfsi_folds *f, const sgfs_data *data, int64_t fold
                              uint64_t seed, sgfsi_arena *arena, sgfs_err *err);
 /* Lay out f->row for one fold: training rows in order, then the hidden ones shuffled. */
 void sgfsi_folds_pick(sgfsi_folds *f, int64_t fold);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * heldout_loss.h: how well draws predict rows they have not seen.
  */
-#ifndef SGFSI_HELDOUT_LOSS_H
-#define SGFSI_HELDOUT_LOSS_H
+#pragma once
 
 #include "base/stop.h"
 
@@ -24,5 +23,3 @@ typedef struct sgfsi_heldout {
 sgfs_status sgfsi_heldout_score(const sgfs_model *m, const sgfs_draws *draws, const int64_t *row,
                                 int64_t n, int64_t threads, const sgfsi_stop *stop,
                                 sgfsi_heldout *out, sgfs_err *err);
-
-#endif

@@ -2,8 +2,7 @@
  * tune.h: the insides of a tuning job, for tune.c (the runs), grid.c (the settings) and ranking.c
  * (the table).
  */
-#ifndef SGFSI_TUNE_H
-#define SGFSI_TUNE_H
+#pragma once
 
 #include "chain/plan.h"
 #include "jobs/job.h"
@@ -61,5 +60,3 @@ sgfs_status sgfsi_tune_rank(sgfsi_tune *t, sgfs_err *err);
 sgfsi_json *sgfsi_tune_json(const sgfs_job *job);
 /* The winner's options. */
 sgfs_status sgfsi_tune_save(const sgfs_job *job, const char *path, sgfs_err *err);
-
-#endif
