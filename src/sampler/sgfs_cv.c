@@ -132,7 +132,6 @@ static sgfs_status refuse_options(const sgfsi_plan *plan, const sgfs_problem *no
         {"fisher.fill", "fisher-fill", matrix},
         {"run.init", "init", begins},
         {"run.climb", "climb", begins},
-        {"run.start", "start", begins},
     };
     const char *no_anchor = sgfsi_anchor_refuses(now->model);
     if (no_anchor != NULL) {

@@ -257,34 +257,42 @@ static sgfs_status sort_words(sgfsi_transform *s, int64_t j, sgfs_err *err) {
     return SGFS_OK;
 }
 
+/* The longest of n texts with which `at` begins, with `end` behind it (a comma may be missing at the
+ * end of it all); a text may hold this letter itself. -1: none. */
+static int64_t begins_with(const char *at, int64_t n, const char *const *text, char end) {
+    int64_t best = -1;
+    size_t longest = 0;
+    for (int64_t k = 0; k < n; k++) {
+        size_t length = strlen(text[k]);
+        if (length < longest || strncmp(at, text[k], length) != 0) continue;
+        if (at[length] != end && (end == '=' || at[length] != '\0')) continue;
+        best = k;
+        longest = length;
+    }
+    return best;
+}
+
 /* "city=Kiel,plan=pro" into left_out. */
 static sgfs_status take_wanted(const sgfsi_transform *s, sgfs_err *err) {
     const words *w = s->self;
     for (const char *at = w->wanted; at != NULL && *at != '\0';) {
-        int n = (int)strcspn(at, ","), name = (int)strcspn(at, "=");
-        int64_t j = 0, k = 0;
-        while (j < s->in.cols &&
-               !(w->dictionary[j].count > 0 && (int)strlen(s->in.name[j]) == name &&
-                 strncmp(s->in.name[j], at, (size_t)name) == 0))
-            j++;
-        if (name >= n || j == s->in.cols)
+        int64_t j = begins_with(at, s->in.cols, s->in.name, '=');
+        if (j < 0 || w->dictionary[j].count == 0)
             return sgfsi_fail(err, SGFS_EUSAGE,
-                              "--reference-level %.*s: give a column of words and one of them, as "
-                              "in city=Kiel.",
-                              n < 100 ? n : 100, at);
+                              "--reference-level %.100s: give a column of words and one of them, "
+                              "as in city=Kiel.",
+                              at);
         const sgfsi_dictionary *d = &w->dictionary[j];
-        const char *word = at + name + 1;
-        int length = n - name - 1;
-        while (k < d->count && !((int)strlen(d->word[k]) == length &&
-                                 strncmp(d->word[k], word, (size_t)length) == 0))
-            k++;
-        if (k == d->count)
+        at += strlen(s->in.name[j]) + 1;
+        int64_t k = begins_with(at, d->count, (const char *const *)d->word, ',');
+        if (k < 0)
             return sgfsi_fail(err, SGFS_EUSAGE,
                               "--reference-level: column \"%.60s\" has no word \"%.*s\"; it has "
                               "\"%.60s\", for example.",
-                              s->in.name[j], length < 60 ? length : 60, word, d->word[0]);
+                              s->in.name[j], (int)strcspn(at, ",") % 100, at, d->word[0]);
         w->levels[j].left_out = k;
-        at += n + (at[n] == ',');
+        at += strlen(d->word[k]);
+        at += *at == ',';
     }
     return SGFS_OK;
 }
