@@ -381,7 +381,7 @@ def test_help_starts_with_examples(site, command):
     assert re.match(rf"sgfs {command}: [^\n]+\n\nExamples:\n  sgfs {command}[ \n]", page)
     assert page.index("Examples:") < page.index("\nUsage:") < page.index("\n  --json")
     assert site.ok(command, "--help").stdout == page == site.ok(command, "-h").stdout
-    assert max(map(len, page.splitlines())) <= 95
+    assert max(map(len, page.splitlines())) < 100
 
 
 def test_overview_and_version(site):
@@ -408,7 +408,8 @@ def test_every_flag_in_the_help_is_known(site, command):
 
 
 def test_defaults_in_the_help_are_accepted(site):
-    for flag, default in re.findall(r"^  --(\S+) [^[]*?\[(\S+)\]$", site.ok("help", "sample", "--help-all").stdout, re.M):
+    page = re.sub(r"\n {20,}", " ", site.ok("help", "sample", "--help-all").stdout)  # a flag's text in one line
+    for flag, default in re.findall(r"^  --(\S+) .*\[(\S+)\]$", page, re.M):
         done = site("sample", "logistic", f"--{flag}", default)
         assert "Where are the rows?" in done.stderr, (flag, done.stderr)
 
@@ -443,7 +444,8 @@ def test_progress_on_a_terminal_is_one_line(site):
     rows = shown.decode().split("\n")
     line = next(r for r in rows if "to go" in r)
     assert line.count("\rsampling") >= 2 and "iterations" in line and "%" in line
-    assert "Stopped early" in rows[rows.index(line) + 1], "the message has its own line"
+    after = shown.decode()[shown.decode().rindex("to go"):]
+    assert re.search(r"\r\x1b\[K(.|\n)*sgfs sample: Stopped early", after), "the message takes the place of the line"
 
 
 def test_dumb_terminal_gets_plain_lines(site):
