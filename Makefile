@@ -4,23 +4,25 @@ BUILD  := $(if $(filter release,$(PRESET)),build,build-$(PRESET))
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 
-# What the library needs, and what only the tests need.
+# What the library needs, what only the tests need (Chromium, which has 400 MB, where CI is set: elsewhere the tests of
+# reports in a browser are skipped without it), and what draws the pictures of reports.
 DEPS      := gcc make cmake pkg-config libopenblas-dev liblapacke-dev librandom123-dev libjansson-dev \
              zlib1g-dev libnetcdf-dev libcmocka-dev
-TEST_DEPS := python3 python3-venv locales gnuplot-nox tmux
+TEST_DEPS := python3 python3-venv locales gnuplot-nox tmux $(if $(CI),chromium)
 FUZZ_DEPS := clang libomp-dev
-PAPER_DEPS := gnuplot-nox
+PICTURE_DEPS := gnuplot-nox
+PAPER_DEPS := $(PICTURE_DEPS)
 VENV      := build-venv
 CTEST_TIER ?= -LE ^long
 
-.PHONY: all help deps test-deps demo test test-long test-faults zoo networks test-asan test-tsan fuzz bench beyond paper paper-deps wheel install format lint clean
+.PHONY: all help deps test-deps picture-deps demo test test-long test-faults zoo networks test-asan test-tsan fuzz bench beyond paper paper-deps wheel install format lint clean
 all: deps
 	@cmake --preset $(PRESET) -DSGFS_TESTS=OFF $(CMAKE_ARGS) > /dev/null
 	@MAKEFLAGS=--no-print-directory cmake --build $(BUILD) -j$(JOBS)
 
 help:
 	@echo "make            build build/sgfs (PRESET=dev|asan|portable for others)"
-	@echo "make demo       simulate 200,000 rows with a known truth, sample them, compare"
+	@echo "make demo       simulate 200,000 rows with a known truth, sample them, compare; ends with a report"
 	@echo "make test       every test; make test-asan: all but the statistical ones under ASan and UBSan"
 	@echo "make test-tsan  two runs in two threads of one process under ThreadSanitizer"
 	@echo "make fuzz       every reader under libFuzzer, FUZZ_SECONDS=60 each (FUZZ=csv: one of them)"
@@ -68,7 +70,11 @@ $(VENV)/ready: tests/requirements.txt tests/zoo/requirements.txt | test-deps
 	    -r tests/zoo/requirements.txt \
 	    && touch $@; } || { echo "No packages from PyPI: the Python tests are left out."; [ -z "$$CI" ]; }
 
+picture-deps:
+	$(call install_packages,$(PICTURE_DEPS))
+
 demo: all
+	@$(MAKE) --no-print-directory picture-deps || echo "Without gnuplot the report has no pictures."
 	@sh examples/demo.sh $(BUILD)/sgfs
 
 test: $(VENV)/ready

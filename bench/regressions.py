@@ -158,12 +158,10 @@ def measure(program, folder, name, more):
     child.returncode = code
     told = json.loads(subprocess.run([program, "summary", f"{name}.run", "--json"], cwd=folder, capture_output=True,
                                      check=True).stdout)
-    header = (folder / f"{name}.run").read_bytes()
-    header = json.JSONDecoder().raw_decode(header[header.index(b"{"):].decode("utf-8", "replace"))[0]
     ess = min(min(p["ess_bulk"], p["ess_tail"]) for p in told["params"])
     passes = told.get("rows_touched", float("nan")) / shape[0]
     return {"set": name, "rows": shape[0], "columns": shape[1], "parameters": len(told["params"]), "exit": code,
-            "sampler": header["sampler"], "seconds": seconds,
+            "sampler": told["title"].split("parameters: ")[-1].split(",")[0], "seconds": seconds,
             "cpu": used.ru_utime + used.ru_stime, "megabytes": used.ru_maxrss / 1024,
             "ess_min": ess, "r_hat": max(p["r_hat"] for p in told["params"]), "trust": told["trust"],
             "passes_per_effective_draw": passes / ess}

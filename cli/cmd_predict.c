@@ -60,6 +60,7 @@ static void print_classes(const sgfs_prediction *p) {
     print_value("error rate", p->error, p->error_se, "");
     print_value("log loss", p->log_loss, p->log_loss_se, " nats a row");
     print_value("Brier score", p->brier, NAN, "");
+    if (p->labels == 2) print_value("AUC", p->auc, NAN, "  (0.5 is guessing)");
     print_value("calibration", p->ece, NAN, "(mean distance of the bins below)");
     print_labels(p);
     print_bins(p);

@@ -302,10 +302,11 @@ class Flat:
         return start
 
 
-def arrow_message(kind, header, body=b""):
+def arrow_message(kind, header, body=b"", claimed=0):
+    """A message; the bytes it says follow are those of its body, and more that were claimed."""
     f = Flat()
     body += bytes(-len(body) % 8)
-    root = f.table({0: ("h", 4), 1: ("B", kind), 2: lambda: header(f), 3: ("q", len(body))})
+    root = f.table({0: ("h", 4), 1: ("B", kind), 2: lambda: header(f), 3: ("q", len(body) + claimed)})
     struct.pack_into("<I", f.bytes, 0, root)
     f.pad(8)
     return struct.pack("<Ii", 0xFFFFFFFF, len(f.bytes)) + bytes(f.bytes) + body
@@ -398,7 +399,9 @@ def arrow_seeds():
     plain = [("d", [1.5, -2.0, 0.25, 3.0]), ("i", [7, -8, 9, 1]), ("?", [True, False, True, True])]
     head = arrow_schema([("a", "d"), ("b", "i"), ("y", "?")])
     save("arrow", "plain", head + arrow_batch(plain) + end)
-    save("arrow", "two_batches", head + arrow_batch(plain) + arrow_batch(plain))
+    save("arrow", "two_batches", head + arrow_batch(plain) + arrow_batch(plain) + end)
+    save("arrow", "no_end", head + arrow_batch(plain))
+    save("arrow", "no_name", arrow_schema([("", "d"), ("b", "i"), ("y", "?")]) + arrow_batch(plain) + end)
     save("arrow", "file", b"ARROW1\0\0" + head + arrow_batch(plain) + end + b"footer")
     holes = [("f", [1.5, None, 0.25]), ("H", [7, 8, None]), ("?", [True, False, True])]
     save("arrow", "missing", arrow_schema([("a", "f"), ("b", "H"), ("y", "?")]) + arrow_batch(holes) + end)

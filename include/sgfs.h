@@ -643,6 +643,10 @@ typedef struct sgfs_prediction {
     int64_t unpredicted; /* rows that lack a value (--na drop): their lines are empty */
     int64_t unscored;    /* these, and rows without a target */
     int64_t new_words;   /* rows with a word that the run has not seen (--new-words zero) */
+    /* Of two labels: the probability that a row with the second is given a higher one than a row
+     * with the first; and the share of rows with the second that are found at a threshold where k %
+     * of the others are taken for it. NaN otherwise. */
+    double auc, hits[101];
 } sgfs_prediction;
 
 /* What the draws of a run say of the rows of another file, averaged over draws: an

@@ -491,6 +491,8 @@ class sgfs_prediction(Structure):
         ("unpredicted", c_int64),
         ("unscored", c_int64),
         ("new_words", c_int64),
+        ("auc", c_double),
+        ("hits", c_double * 101),
     ]
 
 

@@ -139,6 +139,7 @@ bool sgfs_option_at(int64_t index, sgfs_option_info *info) {
                                        [SGFS_INTEGER] = "integer",
                                        [SGFS_FLAG] = "flag",
                                        [SGFS_TEXT] = "text",
+                                       [SGFS_FILE] = "text",
                                        [SGFS_CHOICE] = "choice"};
     sgfsi_option_set set;
     for (int64_t i = 0; info != NULL && index >= 0 && sgfsi_option_sets(i, &set); i++) {

@@ -20,12 +20,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/io.h"
+
+/* fork waits until OpenBLAS's own threads are idle. Those that cannot have their buffer try for
+ * ever to get it, so where address space is limited there has to be room for one for each thread
+ * that there is. */
+static bool may_fork(void) {
+    const size_t buffer = (size_t)129 << 20;
+    char text[4096];
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return true;
+    const char *line =
+        sgfsi_io_small("/proc/self/status", text, sizeof text) ? strstr(text, "Threads:") : NULL;
+    long others = line != NULL ? strtol(line + strlen("Threads:"), NULL, 10) - 1 : 0;
+    if (others <= 0) return true;
+    void *trial = mmap(NULL, (size_t)others * buffer, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return trial != MAP_FAILED && munmap(trial, (size_t)others * buffer) == 0;
+}
 
 static void leave(void) {
     _exit(1);
@@ -73,6 +92,7 @@ int sgfsi_apart(sgfsi_made (*make)(void *work), void *work, FILE *f) {
     enum { PIECE = 1 << 14 };
     char piece[PIECE];
     int ends[2];
+    if (!may_fork()) return -ENOMEM;
     if (pipe(ends) != 0) return -errno;
     pid_t child = fork();
     if (child == 0) {

@@ -8,15 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/io.h"
+
 enum { LONGEST_PATH = 4096 };
 
 bool sgfsi_cgroup_line(const char *folder, const char *name, char line[64]) {
     char path[LONGEST_PATH + 64];
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "r");
-    bool found = file != NULL && fgets(line, 64, file) != NULL;
-    if (file != NULL) fclose(file);
-    return found;
+    return sgfsi_io_small(path, line, 64);
 }
 
 /* A container may see its own group as the topmost one while it is called by its long name:
@@ -46,12 +45,13 @@ static bool has_word(const char *list, const char *word) {
 
 double sgfsi_cgroup_least(const char *root, const char *controller,
                           double (*limit_of)(const char *folder)) {
-    char top[LONGEST_PATH / 2], line[LONGEST_PATH / 2];
+    char top[LONGEST_PATH / 2], text[2 * LONGEST_PATH];
     snprintf(top, sizeof top, "%s/proc/self/cgroup", root);
-    FILE *file = fopen(top, "r");
     double least = INFINITY;
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) { /* "4:cpu,cpuacct:/a/b" */
-        line[strcspn(line, "\n")] = '\0';
+    (void)sgfsi_io_small(top, text, sizeof text);
+    for (char *line = text, *next = text; *line != '\0'; line = next) { /* "4:cpu,cpuacct:/a/b" */
+        next += strcspn(line, "\n");
+        if (*next == '\n') *next++ = '\0';
         char *kinds = strchr(line, ':'), *group = kinds != NULL ? strchr(kinds + 1, ':') : NULL;
         if (group == NULL) continue;
         *group++ = '\0';
@@ -61,6 +61,5 @@ double sgfsi_cgroup_least(const char *root, const char *controller,
                  second ? "" : controller);
         least = fmin(least, least_upwards(top, group, limit_of));
     }
-    if (file != NULL) fclose(file);
     return least;
 }

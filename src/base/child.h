@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * child.h: another program, run to its end: a text goes in, what it prints comes out.
  */
-#ifndef SGFSI_CHILD_H
-#define SGFSI_CHILD_H
+#pragma once
 
 #include "base/err.h"
 #include "base/io.h"
@@ -15,5 +14,3 @@
  * was asked for. */
 sgfs_status sgfsi_child_run(const char *const words[], const sgfsi_buffer *input, double seconds,
                             const sgfsi_stop *stop, sgfsi_buffer *out, sgfs_err *err);
-
-#endif

@@ -149,26 +149,21 @@ static sgfs_status check_value(const sgfs_option *row, const char *value, sgfs_e
         if (is_choice(row->choices, value)) return SGFS_OK;
         return sgfsi_fail(err, SGFS_EUSAGE, "--%s is one of %s, not \"%s\".", row->flag,
                           row->choices, value);
-    case SGFS_TEXT: return SGFS_OK;
+    case SGFS_TEXT:
+    case SGFS_FILE: return SGFS_OK;
     }
     return SGFS_OK;
 }
 
 static sgfs_status unknown_key(const sgfs_config *cfg, const char *key, sgfs_err *err) {
-    const char *best = NULL;
-    int64_t least = INT64_MAX;
-    for (int64_t i = 0; i < cfg->entries; i++) {
-        int64_t d = sgfsi_distance(key, cfg->entry[i].row->key);
-        if (d < least) {
-            least = d;
-            best = cfg->entry[i].row->key;
-        }
-    }
-    if (best != NULL && sgfsi_is_near(key, least)) {
+    sgfsi_guess g = {.word = key, .least = INT64_MAX};
+    for (int64_t i = 0; i < cfg->entries; i++) sgfsi_guess_try(&g, cfg->entry[i].row->key);
+    const char *near = sgfsi_guess_near(&g);
+    if (near != NULL)
         return sgfsi_fail(err, SGFS_EUSAGE, "There is no option \"%s\". Did you mean \"%s\"?", key,
-                          best);
-    }
-    return sgfsi_fail(err, SGFS_EUSAGE, "There is no option \"%s\"; `sgfs help sample --help-all` lists them.",
+                          near);
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "There is no option \"%s\"; `sgfs help sample --help-all` lists them.",
                       key);
 }
 
@@ -308,6 +303,7 @@ void sgfsi_settings_read(void *settings, const sgfsi_setting *list, const sgfs_c
         case SGFS_INTEGER: *(int64_t *)field = sgfsi_config_int(cfg, s->key); break;
         case SGFS_FLAG: *(bool *)field = sgfsi_config_flag(cfg, s->key); break;
         case SGFS_TEXT:
+        case SGFS_FILE:
         case SGFS_CHOICE: *(const char **)field = sgfsi_config_text(cfg, s->key); break;
         }
     }
@@ -331,6 +327,7 @@ const char *sgfsi_setting_text(const void *settings, const sgfsi_setting *s, con
         return room;
     case SGFS_FLAG: return *(const bool *)field ? "true" : "false";
     case SGFS_TEXT:
+    case SGFS_FILE:
     case SGFS_CHOICE: break;
     }
     return *(const char *const *)field;

@@ -15,6 +15,7 @@ typedef enum sgfs_option_type {
     SGFS_FLAG, /* "true" or "false", or one of its choices; on the command line --name, --no-name or
                   --name CHOICE */
     SGFS_TEXT,
+    SGFS_FILE, /* a text that names a file; what is in it is a part of the run */
     SGFS_CHOICE
 } sgfs_option_type;
 

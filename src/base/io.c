@@ -121,6 +121,19 @@ static int close_stream(void *cookie) {
     return close(fd_of(cookie));
 }
 
+bool sgfsi_io_small(const char *path, char *text, size_t room) {
+    size_t used = 0;
+    ssize_t n = 1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && n > 0 && used + 1 < room) {
+        n = read(fd, text + used, room - 1 - used);
+        if (n > 0) used += (size_t)n;
+    }
+    if (fd >= 0) close(fd);
+    text[used] = '\0';
+    return used > 0;
+}
+
 FILE *sgfsi_io_stream(int fd) {
     const cookie_io_functions_t calls = {.write = write_stream, .close = close_stream};
     return fopencookie((void *)((intptr_t)fd + 1), "wb", calls);

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,6 +28,10 @@ int sgfsi_io_rename(const char *from, const char *to);
 /* Open a file for reading; of a pipe, when somebody has it open for writing. Where nobody has for
  * five seconds, -1 with ETIMEDOUT. */
 int sgfsi_io_open(const char *path);
+
+/* The first bytes of a small file of the system, as a text; without an allocation, so that what a
+ * process knows of its memory does not depend on it. "" where it cannot be read. */
+bool sgfsi_io_small(const char *path, char *text, size_t room);
 
 /* A stream over the descriptor, which belongs to it from then on. */
 FILE *sgfsi_io_stream(int fd);

@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cgroup.h"
+#include "base/io.h"
 
 static double limit_of(const char *folder) {
     char line[64];
@@ -41,14 +41,10 @@ double sgfsi_memory(void) {
 
 /* Pages that are resident, and those of them that belong to files. */
 static void read_statm(double *resident, double *shared) {
-    *resident = *shared = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    if (f == NULL) return;
     long long pages[3] = {0};
-    char line[128] = "", *at = line;
-    if (fgets(line, sizeof line, f) != NULL)
-        for (int k = 0; k < 3; k++) pages[k] = strtoll(at, &at, 10);
-    fclose(f);
+    char text[128], *at = text;
+    (void)sgfsi_io_small("/proc/self/statm", text, sizeof text);
+    for (int k = 0; k < 3; k++) pages[k] = strtoll(at, &at, 10);
     double page = (double)sysconf(_SC_PAGESIZE);
     *resident = page * (double)pages[1];
     *shared = page * (double)pages[2];
@@ -66,15 +62,15 @@ double sgfsi_memory_mapped(void) {
     return shared;
 }
 
-/* The kernel keeps it of this program; what getrusage says may be that of its parent. */
+/* The kernel keeps it of this program; what getrusage says may be that of its parent, if that had
+ * more. */
 double sgfsi_memory_peak(void) {
-    char line[128];
-    double kilobytes = 0;
-    FILE *f = fopen("/proc/self/status", "r");
-    while (f != NULL && fgets(line, sizeof line, f) != NULL)
-        if (strncmp(line, "VmHWM:", 6) == 0) kilobytes = strtod(line + 6, NULL);
-    if (f != NULL) fclose(f);
-    return 1024 * kilobytes;
+    char text[4096];
+    struct rusage used = {0};
+    (void)sgfsi_io_small("/proc/self/status", text, sizeof text);
+    const char *line = strstr(text, "VmHWM:");
+    if (line == NULL) (void)getrusage(RUSAGE_SELF, &used);
+    return 1024 * (line != NULL ? strtod(line + strlen("VmHWM:"), NULL) : (double)used.ru_maxrss);
 }
 
 void sgfsi_memory_large_pages(void *at, size_t bytes) {

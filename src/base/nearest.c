@@ -37,24 +37,27 @@ int sgfsi_is_near(const char *word, int64_t distance) {
     return distance <= 1 + (int64_t)strlen(word) / 4;
 }
 
-static const char *nearest(const char *word, int64_t count, const char *const *candidates,
-                           const char *taken, int64_t limit) {
-    const char *best = NULL;
-    int64_t least = limit;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t d = taken != NULL && taken[i] ? INT64_MAX : sgfsi_distance(word, candidates[i]);
-        if (d >= least) continue;
-        least = d;
-        best = candidates[i];
-    }
-    return best != NULL && sgfsi_is_near(word, least) ? best : NULL;
+void sgfsi_guess_try(sgfsi_guess *g, const char *candidate) {
+    int64_t d = sgfsi_distance(g->word, candidate);
+    if (d >= g->least) return;
+    g->least = d;
+    g->best = candidate;
+}
+
+const char *sgfsi_guess_near(const sgfsi_guess *g) {
+    return g->best != NULL && sgfsi_is_near(g->word, g->least) ? g->best : NULL;
 }
 
 const char *sgfsi_nearest(const char *word, int64_t count, const char *const *candidates) {
-    return nearest(word, count, candidates, NULL, INT64_MAX);
+    sgfsi_guess g = {.word = word, .least = INT64_MAX};
+    for (int64_t i = 0; i < count; i++) sgfsi_guess_try(&g, candidates[i]);
+    return sgfsi_guess_near(&g);
 }
 
 const char *sgfsi_nearest_name(const char *word, int64_t count, const char *const *candidates,
                                const char *taken) {
-    return nearest(word, count, candidates, taken, (int64_t)strlen(word));
+    sgfsi_guess g = {.word = word, .least = (int64_t)strlen(word)};
+    for (int64_t i = 0; i < count; i++)
+        if (taken == NULL || !taken[i]) sgfsi_guess_try(&g, candidates[i]);
+    return sgfsi_guess_near(&g);
 }

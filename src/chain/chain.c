@@ -152,11 +152,11 @@ static void advise(const sgfsi_chain *w, char *out, size_t room) {
     if (w->sampler.model->data->scale == NULL) advice[count++] = "--standardize";
     bool own = w->sampler.model->kind->user != NULL; /* its callbacks may be wrong, too */
     snprintf(out, room, " %s ", own ? "If the model is right there, try" : "Try");
-    for (int i = 0; i < count; i++) {
-        size_t used = strlen(out);
-        const char *after = i == count - 1 ? "." : i == count - 2 ? " or " : ", ";
-        snprintf(out + used, room - used, "%s%s", advice[i], after);
-    }
+    for (int i = 0; i < count; i++)
+        sgfsi_append(out, room, "%s%s", advice[i],
+                     i == count - 1   ? "."
+                     : i == count - 2 ? " or "
+                                      : ", ");
 }
 
 static void explain_failure(sgfsi_chain *w) {

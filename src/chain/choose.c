@@ -447,11 +447,9 @@ sgfs_status sgfsi_choose_fallback(sgfsi_plan *plan, const sgfs_model *model,
     choice->no_mode = why->no_mode;
     snprintf(choice->fallback, sizeof choice->fallback, "The run began anew with sampler %s%s %s",
              name, why->no_mode ? ", because there is no anchor." : ":", why->text);
-    while ((row = sgfsi_next_unread(plan->cfg, model, &plan->kinds, &next)) != NULL) {
-        size_t used = strlen(choice->fallback);
-        snprintf(choice->fallback + used, sizeof choice->fallback - used, " It does not read --%s.",
-                 row->flag);
-    }
+    while ((row = sgfsi_next_unread(plan->cfg, model, &plan->kinds, &next)) != NULL)
+        sgfsi_append(choice->fallback, sizeof choice->fallback, " It does not read --%s.",
+                     row->flag);
     choice->fallbacks++;
     if (choice->automatic)
         snprintf(choice->text, sizeof choice->text, "Sampler %s%s %.340s", name,

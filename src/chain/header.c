@@ -70,25 +70,27 @@ sgfsi_json *sgfsi_run_given(const sgfs_run *run) {
     return given;
 }
 
+static sgfs_status put_input(sgfsi_json *inputs, const char *key, const char *path, sgfs_err *err) {
+    uint32_t crc;
+    if (path[0] == '\0' || access(path, F_OK) != 0) return SGFS_OK; /* no file's name, after all */
+    sgfs_status status = sgfsi_file_crc(path, &crc, err);
+    if (status == SGFS_OK) sgfsi_json_int(inputs, key, crc);
+    return status;
+}
+
 /* Checksums of the files that options name, beside the data, and of a model's shared object, which
- * is named by its path. An option may be no file's name. */
+ * is named by its path. */
 static sgfs_status put_inputs(sgfsi_json *o, const sgfs_run *run, sgfs_err *err) {
-    static const char *const keys[] = {
-        "model",          "data.labels",        "prior.file",
-        "run.start",      "run.validate",       "run.validate_labels",
-        "sampler.b_file", "sampler.gauss_mean", "sampler.gauss_precision"};
     sgfsi_json *inputs = sgfsi_json_object_in(o, "inputs");
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        uint32_t crc;
-        const char *path =
-            i == 0 ? run->model->kind->name : sgfsi_json_get_text(run->config, keys[i], "");
-        if (i == 0 && strchr(path, '/') == NULL) continue;
-        if (path[0] == '\0' || access(path, F_OK) != 0) continue;
-        sgfs_status status = sgfsi_file_crc(path, &crc, err);
-        if (status != SGFS_OK) return status;
-        sgfsi_json_int(inputs, keys[i], crc);
-    }
-    return SGFS_OK;
+    const char *model = run->model->kind->name;
+    const sgfs_option *row;
+    sgfs_status status =
+        strchr(model, '/') != NULL ? put_input(inputs, "model", model, err) : SGFS_OK;
+    for (int64_t i = 0; status == SGFS_OK && (row = sgfsi_config_at(run->cfg, i)) != NULL; i++)
+        if (row->type == SGFS_FILE)
+            status = put_input(inputs, row->key, sgfsi_json_get_text(run->config, row->key, ""),
+                               err);
+    return status;
 }
 
 static void add_all(sgfsi_json *to, const sgfsi_json *from) {
@@ -141,6 +143,7 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run, sgfs_err *err) {
     SGFSI_JSON(o, k->sampler, optimiser, exact);
     SGFSI_JSON(o, m->kind, regression);
     sgfsi_json_flag(o, "normal_prior", sgfsi_prior_is_quadratic(m));
+    if (m->ratio != NULL) sgfsi_json_text(o, "ratio", m->ratio);
     const char *advice[2];
     if (k->sampler->advise != NULL && k->sampler->advise(&run->plan, advice) > 0)
         sgfsi_json_text(o, "smaller_steps", advice[0]);
@@ -196,7 +199,6 @@ static void describe_settings(const sgfs_run *run, const sgfsi_setting *list, bo
         char own[SGFSI_NUM_CHARS];
         const sgfs_option *row = sgfsi_config_row(run->cfg, s->key);
         const char *value = sgfsi_plan_text(&run->plan, s->key, own);
-        size_t used = strlen(out);
         bool plain = s->always ? strcmp(value, "auto") == 0
                                : strcmp(value, row->value) == 0 || strcmp(value, "refactor") == 0;
         if (s->word == NULL || s->always != first || plain) continue;
@@ -204,7 +206,7 @@ static void describe_settings(const sgfs_run *run, const sgfsi_setting *list, bo
             sgfsi_format_digits(own, sgfsi_plan_num(&run->plan, s->key), 4);
             value = own;
         }
-        snprintf(out + used, room - used, ", %s %s", s->word, value);
+        sgfsi_append(out, room, ", %s %s", s->word, value);
     }
 }
 

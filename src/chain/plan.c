@@ -18,14 +18,13 @@
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
 static sgfs_status unknown_sampler(const char *name, sgfs_err *err) {
-    const char *best = sgfsi_sampler_names[0].name;
-    for (const sgfsi_sampler_name *s = sgfsi_sampler_names; s->name != NULL; s++) {
-        if (sgfsi_distance(name, s->name) < sgfsi_distance(name, best)) best = s->name;
-    }
-    if (sgfsi_is_near(name, sgfsi_distance(name, best))) {
+    sgfsi_guess g = {.word = name, .least = INT64_MAX};
+    for (const sgfsi_sampler_name *s = sgfsi_sampler_names; s->name != NULL; s++)
+        sgfsi_guess_try(&g, s->name);
+    const char *near = sgfsi_guess_near(&g);
+    if (near != NULL)
         return sgfsi_fail(err, SGFS_EUSAGE, "There is no sampler \"%s\". Did you mean \"%s\"?",
-                          name, best);
-    }
+                          name, near);
     return sgfsi_fail(
         err, SGFS_EUSAGE,
         "There is no sampler \"%s\". There are exact, sgfs-cv, sgfs-f, nuts and others: `sgfs "

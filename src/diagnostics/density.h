@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * density.h: the shape of one parameter's draws, and the spectrum of all of them, for pictures.
  */
-#ifndef SGFSI_DENSITY_H
-#define SGFSI_DENSITY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ void sgfsi_density_of(int64_t n, const double *sorted, sgfsi_density *out);
 /* Eigenvalues of a symmetric D x D matrix (both triangles, destroyed), rising; values: D, and D
  * numbers of scratch. */
 void sgfsi_eigenvalues(int64_t D, double *A, double *values, double *scratch);
-
-#endif

@@ -9,7 +9,6 @@
 #include "diagnostics/interval.h"
 
 #include <math.h>
-#include <string.h>
 
 static double scaled(double x, bool ratio) {
     return ratio ? exp(x) : x;
@@ -41,10 +40,5 @@ sgfsi_interval sgfsi_interval_of(int64_t n, const double *sorted, double share,
 }
 
 const char *sgfsi_ratio_name(const sgfs_draws *d) {
-    const char *model = sgfsi_json_get_text(d->header, "model", "");
-    const sgfsi_json *config = sgfsi_json_get(d->header, "config");
-    const char *class = sgfsi_json_get_text(config, "model.reference_class", "auto");
-    if (strcmp(model, "poisson") == 0) return "rate ratio";
-    bool against = strcmp(model, "softmax") == 0 && strcmp(class, "none") != 0;
-    return against || strcmp(model, "logistic") == 0 ? "odds ratio" : NULL;
+    return sgfsi_json_get_text(d->header, "ratio", NULL);
 }

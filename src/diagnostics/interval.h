@@ -2,8 +2,7 @@
  * interval.h: a centre and an interval of one parameter's draws, on its own scale or as a ratio
  * (odds, rates): the numbers that people report.
  */
-#ifndef SGFSI_INTERVAL_H
-#define SGFSI_INTERVAL_H
+#pragma once
 
 #include "diagnostics/trace.h"
 
@@ -24,5 +23,3 @@ sgfsi_interval sgfsi_interval_of(int64_t n, const double *sorted, double share,
 /* What exp of a coefficient is called: "odds ratio" or "rate ratio"; NULL where it has no such name:
  * for other models, and softmax without a class of reference. */
 const char *sgfsi_ratio_name(const sgfs_draws *d);
-
-#endif

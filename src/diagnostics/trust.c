@@ -38,7 +38,7 @@ typedef struct judge {
     const sgfs_draws *d;
     const sgfsi_used *used;
     sgfs_summary *s;
-    bool exact;
+    bool exact, independent; /* draws of no chain that could run away, or stand still */
     sgfs_grade grade;
     remedy remedy;
     double ess_min, rhat_max; /* over all parameters; bulk and tail */
@@ -190,10 +190,16 @@ static void check_tails(judge *j) {
         worst = row;
     }
     if (worst == NULL) return;
-    find(j, SGFS_GRADE_WRONG, OTHER_SAMPLER,
-         "a few draws of %.*s lie far away from all others: its standard deviation is %s times "
-         "that of the middle 90 %% of them",
-         (int)NAME, worst->name, isfinite(most) ? SGFSI_DIGITS(most, 3) : "very many");
+    if (j->independent && isfinite(most))
+        find(j, SGFS_GRADE_CARE, NOTHING,
+             "the posterior of %.*s has long tails, so that its standard deviation, %s times that "
+             "of the middle 90 %% of the draws, says little: read its quantiles",
+             (int)NAME, worst->name, SGFSI_DIGITS(most, 3));
+    else
+        find(j, SGFS_GRADE_WRONG, OTHER_SAMPLER,
+             "a few draws of %.*s lie far away from all others: its standard deviation is %s times "
+             "that of the middle 90 %% of them",
+             (int)NAME, worst->name, isfinite(most) ? SGFSI_DIGITS(most, 3) : "very many");
 }
 
 typedef struct range {
@@ -225,7 +231,7 @@ static double width_of_others(const judge *j, const range *of, int64_t c, double
 /* A chain that never is where any other was, and one that hardly moved while the others did. */
 static sgfs_status check_ranges(judge *j, sgfsi_arena *work, sgfs_err *err) {
     const int64_t chains = j->used->chains, D = j->d->D;
-    if (chains < 2 || j->used->draws < LEAST_DRAWS) return SGFS_OK;
+    if (chains < 2 || j->used->draws < LEAST_DRAWS || j->independent) return SGFS_OK;
     range *of = sgfsi_arena_alloc(work, chains * D, sizeof *of); /* chains x D */
     double *room = SGFSI_DOUBLES(work, chains), least = RANGE_LEAST;
     if (of == NULL || room == NULL) return sgfsi_fail_memory(err, "the ranges of the chains");
@@ -564,6 +570,7 @@ sgfs_status sgfsi_trust(const sgfs_draws *d, const sgfsi_used *used, sgfs_summar
     /* a file that does not say so: by the statistics that only exact samplers have */
     j.exact = exact != NULL ? sgfsi_json_get_flag(d->header, "exact")
                             : summary->trajectories.known || summary->asked.known;
+    j.independent = strcmp(sgfsi_json_get_text(d->header, "sampler", ""), "exact-linear") == 0;
     bool finite = true;
     for (int64_t i = 0; i < summary->dim; i++) finite = finite && isfinite(summary->row[i].q50);
     if (sgfsi_json_get_flag(d->header, "optimiser"))

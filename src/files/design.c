@@ -31,7 +31,7 @@ const sgfs_option sgfsi_data_options[] = {
      "missing values: refuse them, leave their rows out, or fill in the mean"},
     {"data.max_bytes", "max-bytes", SGFS_NUMBER, "auto", 1, 1e18, NULL,
      "refuse rows that take more memory than this (auto: half of the memory there is)"},
-    {"data.labels", "labels", SGFS_TEXT, "", 1, 0, NULL,
+    {"data.labels", "labels", SGFS_FILE, "", 1, 0, NULL,
      "file with the targets, where the data are in another: labels.idx beside images.idx"},
     {"data.categorical", "categorical", SGFS_TEXT, "", 1, 0, NULL,
      "CSV columns of words or codes: names, numbers, ranges, or \"auto\" for all that hold words"},

@@ -25,12 +25,11 @@ static sgfs_status fill_wanted(sgfsi_newrows *r, const sgfsi_origin *origin, con
     const char **name = sgfsi_arena_alloc(&r->arena, r->data->features + 1, sizeof *name);
     if (name == NULL) return sgfsi_fail_memory(err, "the columns");
     for (int64_t j = 0; j < r->data->features; j++) name[j] = r->data->feature[j].name;
-    bool given = !sgfsi_config_auto(cfg, "data.target"), named = false;
-    (void)sgfsi_json_as_flag(sgfsi_json_get(origin->data, "named"), &named);
+    bool given = !sgfsi_config_auto(cfg, "data.target");
     const char *target = given ? sgfsi_config_text(cfg, "data.target") : r->data->target.name;
     r->wanted = (sgfsi_wanted){.features = r->data->features,
                                .feature = name,
-                               .named = named,
+                               .named = sgfsi_json_get_flag(origin->data, "named"),
                                .target = target[0] != '\0' ? target : NULL,
                                .target_needed = given,
                                .exposure = sgfsi_json_get_text(origin->data, "exposure", NULL),
@@ -53,8 +52,7 @@ static sgfs_status fill_wanted(sgfsi_newrows *r, const sgfsi_origin *origin, con
     /* The labels of the run, and whether they are texts. */
     const sgfsi_json *labels = sgfsi_json_get(origin->info, "labels");
     int64_t count = labels != NULL ? sgfsi_json_length(labels) : 0;
-    bool texts = false;
-    (void)sgfsi_json_as_flag(sgfsi_json_get(origin->data, "target_text"), &texts);
+    bool texts = sgfsi_json_get_flag(origin->data, "target_text");
     if (count <= 0) return SGFS_OK;
     const char **level = sgfsi_arena_alloc(&r->arena, count, sizeof *level);
     if (level == NULL) return sgfsi_fail_memory(err, "the labels");

@@ -165,8 +165,7 @@ static sgfs_status count_events(sgfs_model *m, sgfs_err *err) {
     if (m->labels.count > 2 && m->events < few && m->restored == NULL) {
         sgfsi_warn(m->warnings, sgfsi_config_log(m->cfg),
                    "Label \"%.60s\" has %g row%s: its coefficients are the prior's more than the "
-                   "data's, and samplers of minibatches are rough about them. Merge rare labels, "
-                   "or leave them out.",
+                   "data's. Merge rare labels, or leave them out.",
                    m->labels.name[rarest], m->events, m->events == 1 ? "" : "s");
     }
     free(rows);

@@ -14,6 +14,7 @@
 
 static sgfs_status open_logistic(sgfs_model *m, sgfs_err *err) {
     m->outputs = 2;
+    m->ratio = "odds ratio";
     m->scratch_per_row = 2;
     m->curvature_scratch_per_row = 2 + sgfsi_glm_scratch(m);
     m->exact_scratch_per_row = 3 + sgfsi_glm_scratch(m);

@@ -37,6 +37,7 @@ struct sgfs_model {
     sgfsi_json *warnings;    /* sentences for the summary */
     int64_t outputs;         /* of `predict` for each row: labels, or 1 */
     sgfsi_labels labels;     /* of a classification (labels.h); else none */
+    const char *ratio;       /* what exp of a coefficient is called; NULL: nothing */
     int64_t scratch_per_row; /* doubles of workspace the kind wants for each row of a batch */
     int64_t curvature_scratch_per_row; /* the same while `curvature` runs, where it is more */
     int64_t exact_scratch_per_row;     /* the same for `third` and `remainder` */

@@ -67,6 +67,7 @@ static sgfs_status open_poisson(sgfs_model *m, sgfs_err *err) {
     poisson *s = sgfsi_arena_alloc(&m->arena, 1, sizeof *s);
     if (s == NULL) return sgfsi_fail_memory(err, "the model");
     m->state = s;
+    m->ratio = "rate ratio";
     m->scratch_per_row = 2;
     m->curvature_scratch_per_row = 1 + sgfsi_glm_scratch(m);
     m->exact_scratch_per_row = 3 + sgfsi_glm_scratch(m);

@@ -94,23 +94,17 @@ static bool is_called(const item *i, const char *name) {
 static sgfs_status unknown_name(const sgfs_model *m, const item *i, const char *end,
                                 sgfs_err *err) {
     char name[64] = "";
-    const char *best = NULL;
-    int64_t least = INT64_MAX;
+    sgfsi_guess g = {.word = name, .least = INT64_MAX};
     if (length_of_piece(i->name, end) < i->length) return no_number(i->name, end, err);
     memcpy(name, i->name, (size_t)(i->length < 63 ? i->length : 63));
-    for (int64_t k = 0; k < m->blocks + m->D; k++) {
-        const char *known = k < m->blocks ? m->block[k].name : m->param[k - m->blocks];
-        int64_t d = sgfsi_distance(name, known);
-        if (d >= least) continue;
-        least = d;
-        best = known;
-    }
-    if (best != NULL && sgfsi_is_near(name, least)) {
+    for (int64_t k = 0; k < m->blocks; k++) sgfsi_guess_try(&g, m->block[k].name);
+    for (int64_t j = 0; j < m->D; j++) sgfsi_guess_try(&g, m->param[j]);
+    const char *near = sgfsi_guess_near(&g);
+    if (near != NULL)
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--prior-precision: model %s has no block or parameter \"%s\". Did you "
                           "mean \"%s\"?",
-                          m->kind->name, name, best);
-    }
+                          m->kind->name, name, near);
     return sgfsi_fail(err, SGFS_EUSAGE,
                       "--prior-precision: model %s has no block or parameter \"%s\"; its first "
                       "block is \"%s\", its first parameter \"%s\".",

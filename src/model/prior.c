@@ -25,7 +25,7 @@ const sgfs_option sgfsi_prior_options[] = {
      "lambda of the prior; also by block or parameter: 1,log_sigma=0.1,intercept=0"},
     {"prior.df", "prior-df", SGFS_NUMBER, "4", 1, 1e6, NULL,
      "degrees of freedom of --prior student-t"},
-    {"prior.file", "prior-file", SGFS_TEXT, "", 1, 0, NULL,
+    {"prior.file", "prior-file", SGFS_FILE, "", 1, 0, NULL,
      "one precision per parameter from a file (.npy or text)"},
     SGFSI_OPTIONS_END};
 

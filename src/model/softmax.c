@@ -98,6 +98,7 @@ static sgfs_status open_softmax(sgfs_model *m, sgfs_err *err) {
     }
     if (status != SGFS_OK) return status;
     m->outputs = m->labels.count;
+    m->ratio = s->reference >= 0 ? "odds ratio" : NULL;
     m->scratch_per_row = s->rows + 3;
     m->curvature_scratch_per_row = s->rows + 4 + 2 * sgfsi_glm_scratch(m);
     m->exact_scratch_per_row = 3 + 3 * s->rows + s->rows * sgfsi_glm_scratch(m);

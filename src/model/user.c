@@ -462,13 +462,13 @@ sgfs_model *sgfs_model_user(const sgfs_user_model *user_model, const sgfs_data *
 /* A kind of the table, or one made from a file: sgfsi_user_free knows which to free. */
 const sgfs_model_kind *sgfsi_find_model(const char *name, sgfs_err *err) {
     if (sgfsi_user_is_file(name)) return sgfsi_user_load(name, err);
-    const char *best = sgfsi_models[0]->name;
+    sgfsi_guess g = {.word = name, .least = INT64_MAX};
     for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++) {
         if (strcmp((*m)->name, name) == 0) return *m;
-        if (sgfsi_distance(name, (*m)->name) < sgfsi_distance(name, best)) best = (*m)->name;
+        sgfsi_guess_try(&g, (*m)->name);
     }
     sgfsi_fail(err, SGFS_EUSAGE,
                "There is no model \"%s\". Did you mean \"%s\"? `sgfs list models` shows all.", name,
-               best);
+               g.best);
     return NULL;
 }

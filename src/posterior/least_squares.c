@@ -47,7 +47,7 @@
 #include "model/prior.h"
 #include "posterior/exact_fit.h"
 
-enum { ROUNDS = 12, MOST_CELLS = 1 << 28 };
+enum { ROUNDS = 40, MOST_CELLS = 1 << 28 };
 /* Of log sigma0 to the mode; and how far it goes at once: a residual that rounding hides now shows
  * when the centre is nearer. */
 static const double close_enough = 4, stride = 6;
@@ -521,18 +521,21 @@ static sgfs_status refuse_exact(columns *c, double log_sigma, bool surely, sgfs_
 }
 
 /* From the first look to coordinates at a sigma0 near the mode of sigma. prior: precision and mean
- * of log sigma. */
+ * of log sigma. Where the residual is lost beside the prior's pull at that sigma0 (few rows that fit
+ * well: a prior alone then holds sigma up), a smaller sigma0 shows it: rounding, or a noise. */
 static sgfs_status settle(columns *c, const double prior[2], sgfs_err *err) {
     const double small = 18; /* sigma0 is less than 1e-8 of where it began: R^2 is 1 */
     sgfsi_least_squares *s = c->s;
     double *A = SGFSI_DOUBLES(c->own, s->q * s->q), *step = SGFSI_DOUBLES(c->own, s->q);
     double *work = SGFSI_DOUBLES(c->own, SGFS_EIGEN_WORK(s->q)), mode = 0, first = s->log_sigma0;
+    bool determined = c->X == NULL && s->W > (double)s->q, descends = false, seen = false;
     if (A == NULL || step == NULL || work == NULL)
         return sgfsi_fail_memory(err, "the coordinates of the regression");
     for (int round = 0; round < ROUNDS; round++) {
         int64_t bad;
         sgfs_status status = factor(c, A, &bad, err), exact = SGFS_OK;
-        if (status == SGFS_ENUMERIC && c->P[bad] > 0 && s->log_sigma0 < first - small)
+        bool tiny = descends || s->log_sigma0 < first - small;
+        if (status == SGFS_ENUMERIC && c->P[bad] > 0 && tiny)
             exact = refuse_exact(c, s->log_sigma0, true, err); /* it hides the prior */
         if (exact != SGFS_OK) return exact;
         if (status == SGFS_OK) status = recentre(c, A, step, err);
@@ -543,16 +546,21 @@ static sgfs_status settle(columns *c, const double prior[2], sgfs_err *err) {
         s->law.precision = prior[0] / 4;
         s->law.middle = 2 * (s->log_sigma0 - prior[1]);
         status = sgfsi_sigma_law_mode(&s->law, &mode, err);
-        /* no residual yet, and no prior: with a smaller sigma0 there may be one */
-        bool none = status != SGFS_OK && s->law.R == 0 && s->W > (double)s->q && c->X == NULL;
-        if (none) mode = 2 * stride;
-        double next = s->log_sigma0 - fmax(-stride, fmin(mode / 2, stride));
-        exact = refuse_exact(c, next, false, err);
+        double noise = s->law.R > 0 ? log(s->law.R / (s->W - (double)s->q)) / 2 : 0, next;
+        bool there = status != SGFS_OK || fabs(mode) <= 2 * close_enough;
+        if (descends && s->law.R > 0) exact = refuse_exact(c, s->log_sigma0 + noise, false, err);
+        seen = seen || s->law.R > 0;
+        descends =
+            determined && s->law.R == 0 && (descends || (there && !seen) || status != SGFS_OK);
+        if (descends) mode = 2 * stride;
+        next = s->log_sigma0 - fmax(-stride, fmin(mode / 2, stride));
+        if (exact == SGFS_OK) exact = refuse_exact(c, next, false, err);
         if (exact != SGFS_OK) return exact;
-        if (!none && (status != SGFS_OK || fabs(mode) <= 2 * close_enough)) return status;
+        if (there && !descends) return status;
         s->log_sigma0 = next;
     }
-    return SGFS_OK;
+    return sgfsi_fail(err, SGFS_ENUMERIC,
+                      "No noise was found that suits the rows: give it with --sigma.");
 }
 
 /* s->prior. T'T is the inverse of the information, and T Lambda (centre - mean) = kappa. */

@@ -50,21 +50,20 @@ static sgfs_status recall_columns(sgfs_data *d, const sgfsi_json *said, bool sca
 
 sgfs_data *sgfsi_data_recall(const sgfsi_json *said, bool scaled, const sgfs_config *cfg,
                              sgfs_err *err) {
-    bool standardized = false;
     sgfs_data *d = calloc(1, sizeof *d);
     if (d == NULL) return sgfsi_fail_memory(err, "the data"), NULL;
     d->view = true; /* there is no table to free */
     d->cfg = sgfsi_config_copy(cfg);
     d->warnings = sgfsi_json_array();
     d->target_col = d->table.text_col = -1;
-    (void)sgfsi_json_as_flag(sgfsi_json_get(said, "standardized"), &standardized);
     d->path = sgfsi_arena_text(&d->arena, sgfsi_json_get_text(said, "path", "the run's data"));
     d->total = (double)sgfsi_json_get_int(said, "rows", 0);
     d->target.name = sgfsi_arena_text(&d->arena, sgfsi_json_get_text(said, "target", ""));
     d->target.mean = d->target.min = d->target.max = sgfsi_json_get_num(said, "target_mean", 0);
     d->target.sd = sgfsi_json_get_num(said, "target_sd", 0);
     bool made = d->cfg != NULL && d->path != NULL && d->target.name != NULL;
-    sgfs_status status = made ? recall_columns(d, said, scaled && standardized, err)
+    scaled = scaled && sgfsi_json_get_flag(said, "standardized");
+    sgfs_status status = made ? recall_columns(d, said, scaled, err)
                               : sgfsi_fail_memory(err, "the data");
     if (status == SGFS_OK) return d;
     sgfs_data_free(d);

@@ -504,13 +504,7 @@ static void fields(const sgfs_sampler *s, sgfsi_fields *list) {
     SGFSI_FIELD_ONE(list, a, ready);
 }
 
-static const char *const stats[] = {[LP] = SGFSI_STAT_LP,
-                                    [ACCEPTANCE] = SGFSI_STAT_ACCEPTANCE,
-                                    [STEP_SIZE] = SGFSI_STAT_STEP_SIZE,
-                                    [STEPS] = SGFSI_STAT_N_STEPS,
-                                    [DIVERGING] = SGFSI_STAT_DIVERGING,
-                                    [ENERGY] = SGFSI_STAT_ENERGY,
-                                    [STATS] = NULL};
+static const char *const stats[] = {SGFSI_TRAJECTORY_STATS, [STATS] = NULL};
 
 static const sgfs_option options[] = {SGFSI_ANCHOR_ROWS, SGFSI_TARGET_ACCEPT_ROW,
                                       SGFSI_OPTIONS_END};

@@ -84,11 +84,6 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
     return sgfsi_least_squares_lp(fit, e->c, theta, &stats[0], err);
 }
 
-static double tau(const sgfsi_plan *plan) {
-    (void)plan;
-    return 1;
-}
-
 static const char *const stats[] = {SGFSI_STAT_LP, NULL};
 static const sgfs_option options[] = {SGFSI_OPTIONS_END};
 
@@ -105,5 +100,5 @@ const sgfs_sampler_kind sgfs_sampler_exact_linear = {
     .open = open_exact_linear,
     .step = step,
     .fields = sgfsi_no_fields,
-    .tau = tau,
+    .tau = sgfsi_tau_of_one,
 };

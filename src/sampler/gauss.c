@@ -49,9 +49,9 @@ typedef struct gauss {
 static const sgfs_option options[] = {
     {"sampler.epsilon", "epsilon", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,
      "step size (auto: half the largest that is possible)"},
-    {"sampler.gauss_mean", "gauss-mean", SGFS_TEXT, "", 1, 0, NULL,
+    {"sampler.gauss_mean", "gauss-mean", SGFS_FILE, "", 1, 0, NULL,
      "D numbers, .npy or text: the mean (default: the mode)"},
-    {"sampler.gauss_precision", "gauss-precision", SGFS_TEXT, "", 1, 0, NULL,
+    {"sampler.gauss_precision", "gauss-precision", SGFS_FILE, "", 1, 0, NULL,
      "D x D or D numbers: the precision (default: curvature at the mode)"},
     SGFSI_PRECONDITION_ROWS,
     SGFSI_OPTIONS_END};

@@ -21,6 +21,12 @@
      "mass matrix (auto: dense up to 200 parameters, else diag; fisher: at the mode)"}
 /* clang-format on */
 
+/* Statistics of a draw that a trajectory led to, by the kind's own enum. */
+#define SGFSI_TRAJECTORY_STATS                                                                     \
+    [LP] = SGFSI_STAT_LP, [ACCEPTANCE] = SGFSI_STAT_ACCEPTANCE,                                    \
+    [STEP_SIZE] = SGFSI_STAT_STEP_SIZE, [STEPS] = SGFSI_STAT_N_STEPS,                              \
+    [DIVERGING] = SGFSI_STAT_DIVERGING, [ENERGY] = SGFSI_STAT_ENERGY
+
 enum { SGFSI_MOST_AUTO_DENSE = 200 };        /* parameters up to which "auto" is dense */
 static const double sgfsi_most_error = 1000; /* energy error past which a trajectory diverges */
 

@@ -91,13 +91,7 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     return sgfsi_hamiltonian_end(h, now, acceptance, err);
 }
 
-static const char *const stats[] = {[LP] = SGFSI_STAT_LP,
-                                    [ACCEPTANCE] = SGFSI_STAT_ACCEPTANCE,
-                                    [STEP_SIZE] = SGFSI_STAT_STEP_SIZE,
-                                    [STEPS] = SGFSI_STAT_N_STEPS,
-                                    [DIVERGING] = SGFSI_STAT_DIVERGING,
-                                    [ENERGY] = SGFSI_STAT_ENERGY,
-                                    [STATS] = NULL};
+static const char *const stats[] = {SGFSI_TRAJECTORY_STATS, [STATS] = NULL};
 
 static const char *const tuned[] = {"sampler.epsilon", NULL};
 

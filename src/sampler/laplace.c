@@ -85,11 +85,6 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     return SGFS_OK;
 }
 
-static double tau(const sgfsi_plan *plan) {
-    (void)plan;
-    return 1;
-}
-
 static const char *const stats[] = {SGFSI_STAT_LP, NULL};
 
 const sgfs_sampler_kind sgfs_sampler_laplace = {
@@ -105,7 +100,7 @@ const sgfs_sampler_kind sgfs_sampler_laplace = {
     .open = open_laplace,
     .step = step,
     .fields = sgfsi_no_fields,
-    .tau = tau,
+    .tau = sgfsi_tau_of_one,
     .caution = "Laplace is approximate: these are draws from the Gaussian at the posterior's mode, "
                "not from the posterior. Skewness and tails are missing, and the mean is off by a "
                "part of the sd that shrinks only as 1/sqrt(rows) and is large where events are "

@@ -233,14 +233,8 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     return sgfsi_hamiltonian_end(h, now, stats[ACCEPTANCE], err);
 }
 
-static const char *const stats[] = {[LP] = SGFSI_STAT_LP,
-                                    [ACCEPTANCE] = SGFSI_STAT_ACCEPTANCE,
-                                    [STEP_SIZE] = SGFSI_STAT_STEP_SIZE,
-                                    [DEPTH] = SGFSI_STAT_TREE_DEPTH,
-                                    [STEPS] = SGFSI_STAT_N_STEPS,
-                                    [DIVERGING] = SGFSI_STAT_DIVERGING,
-                                    [ENERGY] = SGFSI_STAT_ENERGY,
-                                    [STATS] = NULL};
+static const char *const stats[] = {
+    SGFSI_TRAJECTORY_STATS, [DEPTH] = SGFSI_STAT_TREE_DEPTH, [STATS] = NULL};
 
 static const char *const tuned[] = {"sampler.epsilon", NULL};
 

@@ -117,6 +117,7 @@ sgfs_status sgfsi_sampler_reanchor(sgfs_sampler *s, const double *theta, sgfs_er
 void sgfsi_sampler_fields(sgfs_sampler *s, sgfsi_fields *list);
 /* For kinds that keep nothing from one iteration to the next. */
 void sgfsi_no_fields(const sgfs_sampler *s, sgfsi_fields *list);
+double sgfsi_tau_of_one(const sgfsi_plan *plan); /* the `tau` of kinds with independent draws */
 /* While opening a chain that is not the first: the kind's fields whose names begin with `prefix`
  * ("": all) become those of the first chain. */
 sgfs_status sgfsi_sampler_borrow(sgfs_sampler *s, const char *prefix, sgfs_err *err);

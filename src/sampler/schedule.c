@@ -18,7 +18,6 @@
  * otherwise a start far away would take most of the run.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "posterior/mode.h"
@@ -80,9 +79,7 @@ int sgfsi_schedule_advise(const sgfsi_plan *plan, const char *advice[2]) {
 
 void sgfsi_schedule_describe(const sgfs_sampler *s, char *out, size_t room) {
     const sgfsi_schedule *set = s->settings;
-    size_t used = strlen(out);
-    if (set->cycles > 0)
-        snprintf(out + used, room - used, " in %lld cycles", (long long)set->cycles);
+    if (set->cycles > 0) sgfsi_append(out, room, " in %lld cycles", (long long)set->cycles);
 }
 
 /* ---- stepping -------------------------------------------------------------------------------- */

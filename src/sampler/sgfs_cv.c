@@ -456,13 +456,9 @@ static const char *caution(const sgfsi_plan *plan, const char *fisher) {
 }
 
 static void describe(const sgfs_sampler *s, char *out, size_t room) {
-    char number[SGFSI_NUM_CHARS];
     double h = sgfsi_json_get_num(s->report, "step", 0); /* chosen while opening */
-    bool less = s->fisher != &sgfs_fisher_full;
-    size_t used = strlen(out);
-    sgfsi_format_digits(number, h, 3);
-    snprintf(out + used, room - used, "%s%s%s%s", h > 0 ? ", step " : "", h > 0 ? number : "",
-             less ? ", matrix " : "", less ? s->fisher->name : "");
+    if (h > 0) sgfsi_append(out, room, ", step %s", SGFSI_DIGITS(h, 3));
+    if (s->fisher != &sgfs_fisher_full) sgfsi_append(out, room, ", matrix %s", s->fisher->name);
 }
 
 static const char *const stats[] = {

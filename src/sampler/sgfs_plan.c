@@ -3,7 +3,6 @@
  * contradict each other, and how it describes itself. The step is in sgfs.c.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -42,7 +41,7 @@ const sgfs_option sgfsi_sgfs_options[] = {
      "B of the injected noise (eq. 11): the Fisher matrix itself, or another"},
     {"sampler.b_scale", "b-scale", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,
      "factor of B (auto: 1; with identity the mean diagonal of the Fisher matrix)"},
-    {"sampler.b_file", "b-file", SGFS_TEXT, "", 1, 0, NULL,
+    {"sampler.b_file", "b-file", SGFS_FILE, "", 1, 0, NULL,
      "B from a file (.npy or text): D x D, or D numbers for a diagonal"},
     {"sampler.prior_in_matrix", "prior-in-matrix", SGFS_FLAG, "true", 1, 0, NULL,
      "count the prior in the matrix, as exactness needs (the paper does not)"},
@@ -247,18 +246,14 @@ int sgfsi_sgfs_advise(const sgfsi_plan *plan, const char *advice[2]) {
 void sgfsi_sgfs_describe(const sgfs_sampler *sampler, char *out, size_t room) {
     const settings *set = sampler->settings;
     const sgfsi_plan *plan = sampler->plan;
-    char number[SGFSI_NUM_CHARS], annealed[64] = "", cycles[64] = "", every[64] = "";
-    sgfsi_format_digits(number, set->anneal.to, 3);
-    if (set->anneal.delta > 0) snprintf(annealed, sizeof annealed, " annealed to %s", number);
+    if (set->anneal.delta > 0)
+        sgfsi_append(out, room, " annealed to %s", SGFSI_DIGITS(set->anneal.to, 3));
     if (set->anneal.cycles > 0)
-        snprintf(cycles, sizeof cycles, " in %lld cycles", (long long)set->anneal.cycles);
+        sgfsi_append(out, room, " in %lld cycles", (long long)set->anneal.cycles);
     if (plan->fisher.turns.every > 1)
-        snprintf(every, sizeof every, ", Fisher update 1 in %lld",
-                 (long long)plan->fisher.turns.every);
+        sgfsi_append(out, room, ", Fisher update 1 in %lld", (long long)plan->fisher.turns.every);
     bool unnamed = strcmp(plan->kinds.name, "sgfs") == 0; /* the name does not say which matrix */
-    size_t used = strlen(out);
-    snprintf(out + used, room - used, "%s%s%s%s%s", annealed, cycles, every,
-             unnamed ? ", matrix " : "", unnamed ? sampler->fisher->name : "");
+    if (unnamed) sgfsi_append(out, room, ", matrix %s", sampler->fisher->name);
 }
 
 double sgfsi_sgfs_tau(const sgfsi_plan *plan) {

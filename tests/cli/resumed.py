@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: MIT
 """What the tests of --resume share: every sampler with a run of a fraction of a second, a run file as everything in it
 that is no time, and runs that are killed at random moments and taken up until they are complete."""
+import gzip
 import json
+import os
 import random
 import struct
 import subprocess
+import sys
 import time
 import zlib
+from pathlib import Path
 
 import numpy as np
 
 from cli_program import PROGRAM, write
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "fuzz"))
+import make_corpus  # noqa: E402
 
 DRAWS, INFO, END, POINTS, STATE = 1, 2, 3, 4, 0x80000002
 LENGTHS = ("--warmup", "300", "--draws", "6000", "--chains", "3")
@@ -40,12 +47,36 @@ CASES = {
     "sgd": ("logistic", "--sampler", "sgd", "--epsilon", "1e-4", *MINI),
     "gauss": ("logistic", "--sampler", "gauss", *LENGTHS, "--draws", "40000"),
     "packed": ("logistic", "--sampler", "sgfs-f", *MINI),
+    "mlp": ("mlp", "--hidden", "2", "--warmup", "100", "--draws", "100", "--chains", "2"),
+    "drbm": ("drbm", "--hidden", "2", "--sampler", "sgfs-d", *MINI),
+    "arrow": ("logistic", "--sampler", "sgfs-f", "--categorical", "word", *MINI),
+    "several": ("logistic", "--sampler", "sgfs-d", "--split", "0.8,0.2", "--standardize", *MINI),
+    "pipe": ("poisson", "--sampler", "exact-pairs", *LENGTHS),
+    "own": ("./student_t.so", "--sampler", "sgfs-f", *MINI),
 }
+DATA = {"packed": ["rows.sgd"], "arrow": ["rows.arrow"], "several": ["part-1.csv.gz", "part-2.csv.gz"], "pipe": ["-"]}
 
 
 def words_of(name):
-    data = "rows.sgd" if name == "packed" else "rows.csv"
-    return ("sample", CASES[name][0], "--data", data, "--target", "y", *CASES[name][1:])
+    return ("sample", CASES[name][0], "--data", *DATA.get(name, ["rows.csv"]), "--target", "y", *CASES[name][1:])
+
+
+def words_to_go_on(name):
+    """What has to be given once more: a model of one's own, and rows that came through a pipe."""
+    own, pipe = CASES[name][:1] if name == "own" else (), ("--data", "-") if name == "pipe" else ()
+    return ("sample", *own, "--resume", "fit.run", *pipe)
+
+
+def arrow_of(x, y):
+    """The rows as a stream of two batches, with a column of words beside the numbers."""
+    head = make_corpus.arrow_schema([("a", "d"), ("word", "k"), ("b", "f"), ("c", "i"), ("y", "v")])
+    words = make_corpus.arrow_batch([("s", ["red", "green", "blue"])], words=True)
+    cells = [("d", x[:, 0].tolist()), ("k", [k % 3 for k in range(len(y))]), ("f", x[:, 1].tolist()),
+             ("i", (4 * x[:, 2]).astype(int).tolist()), ("v", ["no" if label == 0 else "yes" for label in y])]
+    half = len(y) // 2
+    batches = [make_corpus.arrow_batch([(kind, part[where]) for kind, part in cells])
+               for where in (slice(0, half), slice(half, None))]
+    return head + words + b"".join(batches) + struct.pack("<II", 0xFFFFFFFF, 0)
 
 
 def make_data(sgfs):
@@ -55,6 +86,14 @@ def make_data(sgfs):
         y = (rng.random(rows) < 1 / (1 + np.exp(-x[:, 0] + 0.5 * x[:, 2]))).astype(int)
         write(sgfs.folder / file, ["a,b,c,y"] + [",".join(map(repr, map(float, r))) + f",{k}" for r, k in zip(x, y)])
     sgfs.ok("pack", "rows.csv", "--target", "y", "--out", "rows.sgd", "-q")
+    lines = (sgfs.folder / "rows.csv").read_bytes().splitlines(keepends=True)
+    for part in (1, 2):
+        half = [lines[0], *lines[1:151]] if part == 1 else [lines[0], *lines[151:]]
+        (sgfs.folder / f"part-{part}.csv.gz").write_bytes(gzip.compress(b"".join(half), mtime=0))
+    numbers = np.genfromtxt(sgfs.folder / "rows.csv", delimiter=",", skip_header=1)
+    (sgfs.folder / "rows.arrow").write_bytes(arrow_of(numbers[:, :3], numbers[:, 3].astype(int)))
+    (sgfs.folder / "student_t.so").symlink_to(
+        Path(os.environ.get("SGFS_BUILD", ".")).resolve() / "examples" / "student_t.so")
 
 
 def blocks(path):
@@ -85,7 +124,7 @@ def contents(path):
         if isinstance(found_while_opening, dict):
             found_while_opening.pop("seconds", None)
     for file in header["data"]["fingerprint"]:
-        file.pop("modified"), file.pop("modified_ns")
+        file.pop("modified", 0), file.pop("modified_ns", 0)
     out = [header]
     for kind, chain, first, count, payload in found:
         if kind == INFO:
@@ -120,13 +159,18 @@ class Killer:
     def reference(self, name):
         if name not in self.took:
             before = time.monotonic()
-            self.sgfs.ok(*words_of(name), "--threads", "1", "--out", f"{name}.ref", "-q")
+            with self.rows(name) as rows:
+                self.sgfs.ok(*words_of(name), "--threads", "1", "--out", f"{name}.ref", "-q", stdin=rows)
             self.took[name] = time.monotonic() - before
         return self.sgfs.folder / f"{name}.ref"
 
-    def killed(self, *words, after):
+    def rows(self, name):
+        """What stands at the other end of the standard input."""
+        return open(self.sgfs.folder / "rows.csv" if name == "pipe" else os.devnull)
+
+    def killed(self, *words, after, **options):
         """Whether it was killed; if not, it was complete before."""
-        process = self.sgfs.start(*words, "-q", stdout=subprocess.DEVNULL)
+        process = self.sgfs.start(*words, "-q", stdout=subprocess.DEVNULL, **options)
         try:
             _, err = process.communicate(timeout=after)
         except subprocess.TimeoutExpired:
@@ -143,15 +187,17 @@ class Killer:
         path.unlink(missing_ok=True)
         words, under_way = (*words_of(name), "--out", "fit.run", "--checkpoint", self.random.choice(["0", "0.02"])), True
         for _ in range(self.random.choice([1, 1, 2, 3])):
-            under_way = self.killed(*words, "--threads", self.random.choice("1124"),
-                                    after=self.random.uniform(0, 1.05 * self.took[name]))
+            with self.rows(name) as rows:
+                under_way = self.killed(*words, "--threads", self.random.choice("1124"), stdin=rows,
+                                        after=self.random.uniform(0, 1.05 * self.took[name]))
             if not under_way:
                 break
             if path.exists():  # else it was killed before it began
                 self.resumed += 1
-                words = ("sample", "--resume", "fit.run", "--checkpoint", "0")
+                words = (*words_to_go_on(name), "--checkpoint", "0")
         if under_way:
-            self.sgfs.ok(*words, "-q")
+            with self.rows(name) as rows:
+                self.sgfs.ok(*words, "-q", stdin=rows)
         assert_same(reference, path)
         leftovers = [p.name for p in self.sgfs.folder.iterdir() if p.name.startswith("fit.run") and p != path]
         assert leftovers in ([], ["fit.run.tmp"])  # a temporary of a killed process is taken over by the next

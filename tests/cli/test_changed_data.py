@@ -119,3 +119,16 @@ def test_a_part_is_of_the_rows_that_the_run_had(site):
     done = site("predict", "fit.run", "--data", new.name, "--part", "test", "-q")
     assert done.returncode == DATA and "--part" in done.stderr, done.stderr
     site.ok("predict", "fit.run", "--data", new.name, "-q")  # new rows are what predict is for
+
+
+@pytest.mark.parametrize("sampler, option", [("sgld", "--precondition-file"), ("gauss", "--gauss-mean"),
+                                             ("sgfs-f", "--b-file")])
+def test_a_run_does_not_go_on_with_another_matrix(site, sampler, option):
+    """Every file that an option names is a part of the run."""
+    numbers = site.folder / "numbers.txt"
+    numbers.write_text("0.5\n" * 3)
+    site.ok("sample", "logistic", "--data", "rows.csv", "--sampler", sampler, option, "numbers.txt", "--warmup", "100",
+         "--draws", "200", "--out", "fit.run", "-q")
+    numbers.write_text("0.5\n" * 2 + "0.6\n")
+    result = site("sample", "--resume", "fit.run", "--draws", "400")
+    assert result.returncode != 0 and "has changed since" in result.stderr, result.stderr

@@ -45,6 +45,21 @@ def agrees(sgfs, name, mean, sd):
         assert 3000 < got["ess_bulk"] < 5000
 
 
+def log_sigma_of_one_column(x, y):
+    """Mean and sd of log sigma under the default prior: given sigma, y has one variance along x, one along 1, and sigma^2
+    across both."""
+    s, z, y = y.std(ddof=1), (x - x.mean()) / np.linalg.norm(x - x.mean()), y - y.mean()
+    rest, length = y - z * (z @ y), np.linalg.norm(x - x.mean())
+    u = np.log(s) + np.linspace(-40, 12, 20001)
+    wide = 6.25 * s**2 * np.array([len(x), length**2 / x.var(ddof=1)])
+    f = -(len(x) - 2) * u - rest @ rest / 2 * np.exp(-2 * u) - (u - np.log(s))**2 / 18
+    for v, part in zip(wide, (0, z @ y)):
+        f -= np.log(np.exp(2 * u) + v) / 2 + part**2 / (np.exp(2 * u) + v) / 2
+    p = np.exp(f - f.max())
+    mean = p @ u / p.sum()
+    return mean, np.sqrt(p @ (u - mean)**2 / p.sum())
+
+
 def test_every_sort_of_file(sgfs, rows):
     x, y, w = rows
     np.savetxt(sgfs.folder / "d.csv", np.column_stack([x, w, y]), delimiter=",", comments="", header="a,b,c,d,w,y", fmt="%.17g")
@@ -100,6 +115,11 @@ def test_columns_that_determine_the_target(sgfs):
             said = done.stderr
             assert done.returncode == 3 and "columns determine the target exactly" in said and sum in said and "--drop" in said, (name, prior, said)
     assert sgfs("sample", "linear", "--data", "cents.sgd", "--out", "e.run").returncode == 3
+    # a few rows, where the prior alone holds sigma up
+    for name, columns in {"three": {"x": [1, 2, 3], "y": [2, 4, 6]}, "four": {"x": [1, 2, 3, 4], "z": [1, 0, 1, 0], "y": [3, 4, 7, 8]}}.items():
+        table(sgfs, f"{name}.csv", columns)
+        done = sgfs("sample", "linear", "--data", f"{name}.csv", "--target", "y", "--prior", "auto", "--out", "e.run")
+        assert done.returncode == 3 and "columns determine the target exactly (R^2 = 1 up to rounding): y = 2 x" in done.stderr, done.stderr
     # a noise that is given is a noise, and a target that lacks one of its parts has some
     sgfs.ok("sample", "linear", "--data", "cents.csv", "--target", "y", "--sigma", "0.1", "--out", "k.run", "-q")
     sgfs.ok("sample", "linear", "--data", "dependent.csv", "--target", "y", "--drop", "c", "--out", "l.run", "-q")
@@ -118,6 +138,14 @@ def test_nearly_exact_fits_are_fits(sgfs):
         mean = np.linalg.lstsq(X, y, rcond=None)[0]
         sd = np.sqrt(np.sum((y - X @ mean)**2) / 93 * np.diag(np.linalg.inv(X.T @ X)))  # Student-t, 95 degrees of freedom
         agrees(sgfs, "near.run", mean, sd)
+    for noise in (1e-4, 1e-9):  # of four rows: long tails, and no wrong draws
+        few = np.arange(1, 5.0), 2 * np.arange(1, 5) + noise * np.array([1, -1, 1, -1])
+        table(sgfs, "few.csv", dict(zip("xy", few)))
+        done = sgfs.ok("sample", "linear", "--data", "few.csv", "--target", "y", "--prior", "auto", "--out", "few.run", "--overwrite")
+        assert "Trust" in done.stdout and "Do not" not in done.stdout, done.stdout
+        row = next(p for p in json.loads(sgfs.ok("summary", "few.run", "--json").stdout)["params"] if p["name"] == "log_sigma")
+        mean, sd = log_sigma_of_one_column(*few)
+        assert abs(row["mean"] - mean) < 5 * 0.016 * sd and abs(row["sd"] / sd - 1) < 0.1, (noise, row, mean, sd)
     wide = rng.normal(size=(30, 40)).round(2)
     table(sgfs, "wide.csv", {f"c{j}": v for j, v in enumerate(wide.T)} | {"y": wide.sum(1)}, "%.2f")
     sgfs.ok("sample", "linear", "--data", "wide.csv", "--target", "y", "--out", "wide.run", "-q")

@@ -47,6 +47,11 @@ SVM = "".join(f"{y} 1:{a} 2:{b}\n" for a, b, y in ROWS)
 NPY = corpus.npy("<f8", "(40, 3)", struct.pack("<120d", *(x for row in ROWS for x in row)))
 IMAGES = corpus.idx(8, (40, 2, 2), bytes((i * 37) % 256 for i in range(160)))
 LABELS = corpus.idx(8, (40,), bytes(i % 2 for i in range(40)))
+ARROW_BEGINS = corpus.arrow_schema([("a", "d"), ("b", "d"), ("y", "i")])
+ARROW_ROWS = corpus.arrow_batch([("d", [a for a, _, _ in ROWS]), ("d", [b for _, b, _ in ROWS]),
+                                 ("i", [y for _, _, y in ROWS])])
+ARROW_ENDS = struct.pack("<II", 0xFFFFFFFF, 0)
+ARROW = b"ARROW1\0\0" + ARROW_BEGINS + ARROW_ROWS + ARROW_ROWS + ARROW_ENDS
 ROLES = ("feature", "feature", "target")
 PACKED = corpus.packed("d", ROWS, ROLES, 16)
 PAGE, TAIL = corpus.PAGE, len(PACKED) - 30
@@ -66,7 +71,7 @@ def bomb(line, repeats=64):
 
 
 GOOD = {"good.csv": CSV, "good.svm": SVM, "good.npy": NPY, "good.sgd": PACKED, "images": IMAGES,
-        "labels": LABELS, "good.csv.gz": gzip.compress(CSV.encode())}
+        "labels": LABELS, "good.csv.gz": gzip.compress(CSV.encode()), "good.arrow": ARROW}
 
 # what is wrong; the file's name and bytes; words behind --data NAME; exit code; the sentence
 TABLE = [
@@ -102,6 +107,9 @@ TABLE = [
     ("libsvm gzip cut off", "x.svm.gz", gzip.compress(SVM.encode())[:-9], (), DATA, "end too early"),
     ("images gzip cut off", "x.idx.gz", gzip.compress(IMAGES)[:-9], ("--labels", "labels"), DATA,
      "end too early"),
+    ("Arrow cut in a batch", "x.arrow", ARROW[:-30], (), DATA, "a batch ends early"),
+    ("an Arrow file cut between batches", "x.arrow", ARROW[:-len(ARROW_ENDS)], (), DATA, "no mark of their end"),
+    ("an Arrow stream cut between batches", "x", ARROW_BEGINS + ARROW_ROWS, (), DATA, "no mark of their end"),
     # numbers that cannot be
     ("index 0", "x.svm", "1 0:1 3:2\n0 1:1\n", (), DATA, r"x\.svm:1:3: .*index 0.*--zero-based"),
     ("index 2^31", "x.svm", "1 2147483648:1\n0 1:1\n", (), DATA, r"x\.svm:1:3: .*beyond 2147483647"),
@@ -127,6 +135,12 @@ TABLE = [
     ("a bomb of one line", "x.csv.gz", bomb(b"1234"), (), DATA, "longer than 64 MiB"),
     ("a bomb of one cell in quotes", "x.csv.gz", gzip.compress(b'a,b\n1,"') + bomb(b"1\n34"), (), DATA,
      "a quote is opened here"),
+    ("a bomb of one batch", "x.arrow.gz", gzip.compress(ARROW_BEGINS + corpus.arrow_message(
+        3, lambda f: f.table({0: ("q", 8)}), claimed=1 << 40)) + bomb(bytes(64), 128), ("--max-bytes", "1e8"), DATA,
+     r"more than 100000000 bytes of memory"),
+    ("a bomb of one dictionary, over and over", "x.arrow.gz", gzip.compress(corpus.arrow_schema(
+        [("a", "k"), ("y", "d")])) + gzip.compress(corpus.arrow_batch([("s", [""] * 4_000)], words=True, delta=True)) * 300,
+     ("--max-bytes", "1e7", "--categorical", "auto"), DATA, r"more than 10000000 bytes of memory"),
     ("a bomb of blanks", "x.svm.gz", gzip.compress(b"1 1:1\n0 ") + bomb(b"    "), (), DATA, "longer than 64 MiB"),
     ("a bomb of zeros", "x.csv.gz", bomb(bytes(4)), (), DATA, "NUL byte|IDX"),
     ("too many columns", "x.csv", "1," * 1000001 + "1\n", (), DATA, "1000002 columns, more than the 1000000"),
@@ -160,7 +174,7 @@ def sample(*words):
 
 
 @pytest.mark.parametrize("words", [("good.csv",), ("good.svm",), ("good.npy",), ("good.sgd",),
-                                   ("images", "--labels", "labels"), ("good.csv.gz",)],
+                                   ("images", "--labels", "labels"), ("good.csv.gz",), ("good.arrow",)],
                          ids=lambda words: words[0])
 def test_what_they_are_made_from_is_good(site, words):
     site.ok(*sample("--data", *words), "--overwrite", "-q", preexec_fn=limit_memory)

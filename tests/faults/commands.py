@@ -9,9 +9,14 @@ import gzip
 import os
 import struct
 import subprocess
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "fuzz"))
+import make_corpus  # noqa: E402
 
 IN = "../../in"
 # Of a run: neither costs a draw.
@@ -72,6 +77,11 @@ COMMANDS = [
     sample("missing", f"linear --data {IN}/missing.csv --na mean --sampler exact-linear"),
     sample("missing rows", f"linear --data {IN}/missing.csv --na drop --sampler laplace --quiet"),
     sample("a pipe", "logistic --data - --sampler sgld --batch 8 --quiet", stdin="numbers.csv"),
+    sample("arrow", f"logistic --data {IN}/words.arrow --target y --categorical auto --sampler sgld --batch 8 --quiet"),
+    sample("an arrow pipe", "linear --data - --na mean --storage f32 --sampler laplace --quiet", stdin="holes.arrow"),
+    sample("commas", f"logistic --data {IN}/latin.csv.gz --target Größe --categorical auto --sampler sgld --batch 8 -q"),
+    sample("words of many", f"poisson --data {IN}/many.csv --categorical word --sampler exact-pairs --quiet"),
+    Command("dry run", f"sample logistic --data {IN}/packed.sgd --threads 1 --dry-run"),
     sample("weights", f"poisson --data {IN}/counts.csv --weights time --sampler sgld --batch 8 --quiet"),
     sample("validate", f"logistic --data {IN}/packed.sgd --sampler sgld --batch 8 --validate {IN}/packed.sgd"),
     sample("start", f"logistic --data {IN}/packed.sgd --sampler sgld --batch 8 --start {IN}/mode.json "
@@ -94,9 +104,16 @@ COMMANDS = [
     Command("predict", f"predict {IN}/words.run --data {IN}/words.csv --out p.csv", ("p.csv",)),
     Command("predict missing", f"predict {IN}/missing.run --data {IN}/missing.csv --out p.csv --overwrite", ("p.csv",)),
     Command("predict text", f"predict {IN}/fit.run --data {IN}/packed.sgd --json"),
+    Command("predict arrow", f"predict {IN}/words.run --data {IN}/words.arrow --new-words zero --out p.npy", ("p.npy",)),
     Command("audit", f"audit {IN}/cv.run --no-store --quiet --threads 1 --precision 0.2 --chains 2"),
     Command("audit kept", "audit cv.run --quiet --threads 1 --precision 0.2 --chains 2", changes=("cv.run",),
             warning="warning: the result is not kept in the run file. "),
+    Command("report", f"report {IN}/fit.run --test-data {IN}/packed.sgd --threads 1 --out r.html", ("r.html",),
+            warning="The page has none."),
+    Command("report runs", f"report {IN}/fit.run {IN}/fit.run --threads 1 --out r.html --overwrite --json", ("r.html",),
+            warning="The page has none."),
+    Command("plot", f"plot {IN}/fit.run density --threads 1 --out d.svg", ("d.svg",)),
+    Command("plot text", f"plot {IN}/fit.run trace --threads 1"),
     Command("export nc", f"export {IN}/fit.run fit.nc --overwrite", ("fit.nc",)),
     Command("export stan", f"export {IN}/fit.run fit.stan.csv", ("fit_1.stan.csv", "fit_2.stan.csv")),
     Command("export csv", f"export {IN}/words.run fit.csv --overwrite", ("fit.csv",)),
@@ -108,6 +125,8 @@ COMMANDS = [
     Command("an input", "pack numbers.csv --out numbers.csv --overwrite", changes=("numbers.csv",), code=2),
     Command("an odd row", f"sample logistic --data {IN}/odd.csv", code=3),
     Command("a lost value", f"sample linear --data {IN}/missing.csv", code=3),
+    Command("no noise", f"sample linear --data {IN}/exact.csv", code=3),
+    Command("a cut arrow", f"sample linear --data {IN}/cut.arrow --na drop", code=3),
     Command("another command", "sampel", code=2),
     Command("an unknown option", f"sample logistic --data {IN}/packed.sgd --epsilo 1", code=2),
     Command("a damaged run", f"summary {IN}/damaged.run", code=6),
@@ -131,6 +150,22 @@ COMMANDS = [
     Command("help", "help sample"),
     Command("version", "--version"),
 ]
+
+
+def write_arrow(folder, x, y):
+    """A file with words in every way of having them, a stream with missing values, and one that is cut."""
+    columns = [("d", row.tolist()) for row in x.T]
+    end = struct.pack("<II", 0xFFFFFFFF, 0)
+    head = make_corpus.arrow_schema([("animal", "k"), ("a", "d"), ("b", "d"), ("c", "d"), ("y", "s")])
+    coded = make_corpus.arrow_batch([("s", ["ape", "bee", "cat"])], words=True)
+    rows = make_corpus.arrow_batch([("k", [i % 3 for i in range(len(y))]), *columns,
+                                    ("s", ["no" if label == 0 else "yes" for label in y])])
+    (folder / "words.arrow").write_bytes(b"ARROW1\0\0" + head + coded + rows + rows + end)
+    head = make_corpus.arrow_schema([("a", "d"), ("b", "d"), ("c", "d"), ("y", "i")])
+    holes = [("d", [None if i % 7 == 0 else v for i, v in enumerate(cells)]) for _, cells in columns]
+    rows = make_corpus.arrow_batch([*holes, ("i", [int(v) for v in y])])
+    (folder / "holes.arrow").write_bytes(head + rows + rows + end)
+    (folder / "cut.arrow").write_bytes(head + rows + rows[:-40])
 
 
 def make_inputs(folder, program, model):
@@ -168,6 +203,12 @@ def make_inputs(folder, program, model):
     (folder / "labels.idx.gz").write_bytes(gzip.compress(
         bytes((0, 0, 8, 1)) + struct.pack(">I", n) + y.astype(np.uint8).tobytes(), mtime=0))
     write("odd.csv", [names, (1, 2, 3, 0), (1, 2, 0)])
+    write("exact.csv", [names] + [(*row, row[0] + 2 * row[1]) for row in x])
+    write("many.csv", [("a", "word", "y")] + [(row[0], f"w{i % 30}", i % 3) for i, row in enumerate(x)])
+    text = "animal;b;Größe\n" + "".join(f"{'äöü'[i % 3]};{row[0]};{words[label]}\n".replace(".", ",")
+                                       for i, (row, label) in enumerate(zip(x, y)))
+    (folder / "latin.csv.gz").write_bytes(gzip.compress(text.encode("latin-1"), mtime=0))
+    write_arrow(folder, x, y)
     if model:
         (folder / "student_t.so").symlink_to(model)
 

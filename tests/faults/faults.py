@@ -44,9 +44,10 @@ CODES = {"alloc": (1,), "map": (1, 5)}  # of others: 5
 FRAMES, CALLS, SECONDS = 40, 1 << 16, 30
 HEAD = struct.Struct(f"{len(KINDS)}q2q{FRAMES}Q{FRAMES}Q")
 
-# Times, which no two runs share.
+# Times, which no two runs share, and the memory that a rehearsal was seen to take.
 TIMES = re.compile(r"\d[\d.]*(e[-+]\d+)? ?((s|ms|seconds?|min|h)\b|per second|[a-z/]+ a second|(draws|iterations|rows)/s)"
-                   r"|\d+ [kMG]B/s"
+                   r"|\d+ [kMG]B/s|iterations at [\d.e+]+/s"
+                   r"|memory +about [\d.]+ [MG]B"
                    r"|\"[a-z_]*(seconds|time|per_s|created_at|rate|inv_atuc)[a-z_]*\": [^,\n]*")
 LAST_COLUMN = re.compile(r"^([*~ ] [\w-]+=.*?) +[\d.e-]+$", re.M)  # of sgfs tune: seconds
 

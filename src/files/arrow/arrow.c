@@ -345,8 +345,8 @@ static sgfs_status flow_arrow(sgfsi_flow *flow, const char *path, const sgfsi_re
     flow->first_text.row = -1;
     sgfsi_table *t = &flow->head;
     t->text_col = -1;
-    sgfs_status status =
-        a->path != NULL ? sgfsi_ipc_open(&a->in, a->path, err) : sgfsi_fail_memory(err, "a reader");
+    sgfs_status status = a->path != NULL ? sgfsi_ipc_open(&a->in, a->path, options->most_bytes, err)
+                                         : sgfsi_fail_memory(err, "a reader");
     if (status == SGFS_OK) status = choose_columns(a, err);
     if (status == SGFS_OK) status = find_words(a, err);
     if (status == SGFS_OK) {

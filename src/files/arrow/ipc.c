@@ -9,15 +9,17 @@
  */
 #include "files/arrow/ipc.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/little.h"
 #include "base/number.h"
+#include "files/reader.h"
 #include "rows/table.h"
 
-enum { MOST_HEAD = 1 << 26, STEP = 1 << 22, DEEP = 32 };
+enum { MOST_HEAD = 1 << 26, STEP = 1 << 22, DEEP = 32, WORD_ROOM = 40 /* beside its letters */ };
 enum { SCHEMA = 1, DICTIONARY = 2, BATCH = 3 }; /* headers of a message */
 
 /* ---- FlatBuffers ----------------------------------------------------------------------------- */
@@ -79,11 +81,14 @@ sgfs_status sgfsi_ipc_damaged(const sgfsi_ipc *a, const char *what, sgfs_err *er
                       what);
 }
 
-/* So many bytes, room for which is made as they come: their number may be a lie. */
+/* So many bytes, room for which is made as they come: their number may be a lie, and a small gzip
+ * file may hold them all. */
 static sgfs_status read_bytes(sgfsi_ipc *a, unsigned char **to, size_t *room, size_t bytes,
                               sgfs_err *err) {
     for (size_t done = 0; done < bytes;) {
         size_t some = bytes - done < STEP ? bytes - done : STEP, got = 0;
+        sgfs_status status = sgfsi_check_bytes(a->path, (double)(done + some), a->most_bytes, err);
+        if (status != SGFS_OK) return status;
         if (*room < done + some) {
             size_t more = *room + *room / 2 > done + some ? *room + *room / 2 : done + some;
             more = more > bytes ? bytes : more;
@@ -92,7 +97,7 @@ static sgfs_status read_bytes(sgfsi_ipc *a, unsigned char **to, size_t *room, si
             *to = bigger;
             *room = more;
         }
-        sgfs_status status = sgfsi_bytes_read(a->in, *to + done, some, &got, err);
+        status = sgfsi_bytes_read(a->in, *to + done, some, &got, err);
         if (status != SGFS_OK) return status;
         if (got < some) return sgfsi_ipc_damaged(a, "a batch ends early", err);
         done += some;
@@ -100,13 +105,17 @@ static sgfs_status read_bytes(sgfsi_ipc *a, unsigned char **to, size_t *room, si
     return SGFS_OK;
 }
 
-/* The next message, its head in a->head; *kind 0 at the end. */
+/* The next message, its head in a->head; *kind 0 at the end. The mark of the end may be left out,
+ * says the format; but so does a writer that was killed between two batches. */
 static sgfs_status read_message(sgfsi_ipc *a, int *kind, size_t *header, sgfs_err *err) {
     unsigned char prefix[8];
     size_t got = 0;
     *kind = 0;
     sgfs_status status = sgfsi_bytes_read(a->in, prefix, sizeof prefix, &got, err);
-    if (status != SGFS_OK || got == 0) return status;
+    if (status != SGFS_OK) return status;
+    if (got == 0)
+        return sgfsi_ipc_damaged(a, "there is no mark of their end, as if their writer had stopped",
+                                 err);
     uint32_t length = got == 8 ? sgfsi_get_u32(prefix + 4) : 0;
     if (got == 8 && sgfsi_get_u32(prefix) == 0xFFFFFFFF && length == 0) return SGFS_OK;
     if (got < 8 || sgfsi_get_u32(prefix) != 0xFFFFFFFF || length > MOST_HEAD)
@@ -204,10 +213,12 @@ static sgfs_status take_field(sgfsi_ipc *a, const flat *f, size_t field, sgfs_er
     sgfsi_ipc_field *out = &a->field[a->fields];
     int64_t letters = 0;
     size_t text = items(f, field, 0, 1, &letters), coding = follow(f, field_at(f, field, 4, 4));
-    *out = (sgfsi_ipc_field){.name = malloc((size_t)letters + 1)};
+    *out = (sgfsi_ipc_field){.name = malloc((size_t)letters + SGFSI_NUM_CHARS)};
     if (out->name == NULL) return sgfsi_fail_memory(err, "the columns");
     if (letters > 0) memcpy(out->name, f->bytes + text, (size_t)letters);
     out->name[letters] = '\0';
+    if (out->name[0] == '\0') /* as in a CSV file */
+        snprintf(out->name, SGFSI_NUM_CHARS, "x%lld", (long long)a->fields + 1);
     a->fields++;
     if (!count_parts(f, field, DEEP, out))
         return sgfsi_ipc_damaged(a, "a column of unknown type", err);
@@ -252,17 +263,10 @@ static sgfs_status start(sgfsi_ipc *a, int *kind, size_t *header, sgfs_err *err)
     return status == SGFS_OK ? read_message(a, kind, header, err) : status;
 }
 
-sgfs_status sgfsi_ipc_rewind(sgfsi_ipc *a, sgfs_err *err) {
-    int kind;
-    size_t header;
-    return start(a, &kind, &header, err);
-}
-
-sgfs_status sgfsi_ipc_open(sgfsi_ipc *a, const char *path, sgfs_err *err) {
+sgfs_status sgfsi_ipc_open(sgfsi_ipc *a, const char *path, double most_bytes, sgfs_err *err) {
     size_t header = 0;
     int kind = 0;
-    memset(a, 0, sizeof *a);
-    a->path = path;
+    *a = (sgfsi_ipc){.path = path, .most_bytes = most_bytes};
     sgfs_status status = start(a, &kind, &header, err);
     if (status != SGFS_OK) return status;
     const flat f = {a->head, a->head_bytes};
@@ -284,6 +288,15 @@ sgfs_status sgfsi_ipc_open(sgfsi_ipc *a, const char *path, sgfs_err *err) {
 static void forget_words(sgfsi_ipc_words *w) {
     for (int64_t k = 0; k < w->count; k++) free(w->text[k]);
     w->count = 0;
+    w->bytes = 0;
+    w->replaced++;
+}
+
+sgfs_status sgfsi_ipc_rewind(sgfsi_ipc *a, sgfs_err *err) {
+    int kind;
+    size_t header;
+    for (int64_t k = 0; k < a->words; k++) forget_words(&a->word[k]);
+    return start(a, &kind, &header, err);
 }
 
 void sgfsi_ipc_close(sgfsi_ipc *a) {
@@ -461,12 +474,11 @@ static sgfs_status take_dictionary(sgfsi_ipc *a, size_t header, sgfs_err *err) {
     sgfsi_ipc_words *w = &a->word[k];
     const sgfsi_ipc_type *type = &a->field[field].type;
     sgfsi_ipc_array values;
-    if (number(&f, header, 2, 1, 0) == 0) {
-        forget_words(w);
-        w->replaced++;
-    }
+    if (number(&f, header, 2, 1, 0) == 0) forget_words(w);
     if (type->kind == SGFSI_IPC_OTHER) return SGFS_OK; /* refused where the column is wanted */
     status = take_array(a, type, 0, 0, variadic_at(a, 0), &values, err);
+    w->bytes += (double)a->body_bytes + (double)values.rows * WORD_ROOM;
+    if (status == SGFS_OK) status = sgfsi_check_bytes(a->path, w->bytes, a->most_bytes, err);
     if (status == SGFS_OK &&
         !sgfsi_grow(&w->text, &w->room, w->count + values.rows, sizeof *w->text))
         status = sgfsi_fail_memory(err, "the words");

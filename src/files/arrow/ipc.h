@@ -53,10 +53,12 @@ typedef struct sgfsi_ipc_words {
     int64_t id, count, room;
     char **text;      /* malloc'ed; NULL: a missing value */
     int64_t replaced; /* how often all of them were replaced */
+    double bytes;     /* of memory, about */
 } sgfsi_ipc_words;
 
 typedef struct sgfsi_ipc {
-    const char *path; /* borrowed */
+    const char *path;  /* borrowed */
+    double most_bytes; /* of a batch, and of a dictionary, in memory; 0 or less: no limit */
     sgfsi_bytes *in;
     bool ended; /* what follows are no more batches */
     int64_t fields, words;
@@ -72,7 +74,7 @@ typedef struct sgfsi_ipc {
 /* Does a file that begins so hold Arrow? */
 bool sgfsi_ipc_probe(const unsigned char *head, size_t bytes);
 /* The columns. On failure it is to be closed as well. */
-sgfs_status sgfsi_ipc_open(sgfsi_ipc *a, const char *path, sgfs_err *err);
+sgfs_status sgfsi_ipc_open(sgfsi_ipc *a, const char *path, double most_bytes, sgfs_err *err);
 void sgfsi_ipc_close(sgfsi_ipc *a); /* safe on a zeroed value */
 /* The first batch comes next again; the columns stay what they were. */
 sgfs_status sgfsi_ipc_rewind(sgfsi_ipc *a, sgfs_err *err);

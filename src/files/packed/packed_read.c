@@ -203,7 +203,7 @@ static sgfs_status take_text(const file *f, const sgfsi_json *o, unsigned char *
     status = take_levels(f, o, target, t, err);
     if (status == SGFS_OK) status = take_values(f, o, t, err);
     if (status != SGFS_OK) return status;
-    (void)sgfsi_json_as_flag(sgfsi_json_get(o, "named"), &t->named);
+    t->named = sgfsi_json_get_flag(o, "named");
     const sgfsi_json *recipe = sgfsi_json_get(o, "recipe");
     if (recipe != NULL) t->recipe = sgfsi_json_copy(recipe);
     if (recipe != NULL && t->recipe == NULL) return sgfsi_fail_memory(err, "the transforms");

@@ -414,7 +414,8 @@ static sgfs_status refuse_odd_words(const sgfsi_transform *s, sgfs_err *err) {
     for (int64_t j = 0; j < s->in.cols; j++) {
         if (!is_odd(s, j, what, sizeof what)) continue;
         if (odd++ == 0) snprintf(first, sizeof first, "%s", what), at = j;
-        what[strcspn(what, "(;")] = '\0'; /* the beginning will do */
+        size_t end = strcspn(what, "(;"); /* the beginning will do */
+        what[what[end] == '(' && end > 0 ? end - 1 : end] = '\0';
         sgfsi_append(all, sizeof all, "%s%s", odd > 1 ? "; " : "", what);
         sgfsi_append(drop, sizeof drop, "%s%s", odd > 1 ? "," : "", s->in.name[j]);
     }
@@ -583,7 +584,7 @@ static sgfs_status recall_words(sgfsi_transform *s, const sgfsi_json *saved, sgf
     words *w = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *w);
     if (w == NULL) return sgfsi_fail_memory(err, "the words");
     w->onehot = strcmp(sgfsi_json_get_text(saved, "coding", ""), "onehot") == 0;
-    (void)sgfsi_json_as_flag(sgfsi_json_get(saved, "reference"), &w->reference);
+    w->reference = sgfsi_json_get_flag(saved, "reference");
     w->dictionary = sgfsi_arena_alloc(s->arena, s->in.cols + 1, sizeof *w->dictionary);
     w->levels = sgfsi_arena_alloc(s->arena, s->in.cols + 1, sizeof *w->levels);
     if (w->dictionary == NULL || w->levels == NULL) return sgfsi_fail_memory(err, "the words");

@@ -33,10 +33,9 @@ sgfsi_na sgfsi_recipe_na(const sgfsi_json *saved) {
     for (int64_t i = 0; saved != NULL && i < sgfsi_json_length(saved); i++) {
         const sgfsi_json *o = sgfsi_json_at(saved, i);
         const char *op = sgfsi_json_get_text(o, "op", "");
-        bool features = false;
-        (void)sgfsi_json_as_flag(sgfsi_json_get(o, "features"), &features);
         if (strcmp(op, sgfsi_transform_fill.op) == 0) na = SGFSI_NA_MEAN;
-        bool drops = strcmp(op, sgfsi_transform_complete.op) == 0 && features;
+        bool drops = strcmp(op, sgfsi_transform_complete.op) == 0 &&
+                     sgfsi_json_get_flag(o, "features");
         if (drops && na == SGFSI_NA_ERROR) na = SGFSI_NA_DROP;
     }
     return na;

@@ -110,8 +110,7 @@ static void forget_classes(sgfsi_transform *s) {
 }
 
 static void add_label(char *out, size_t room, const char *label) {
-    size_t used = strlen(out);
-    snprintf(out + used, room - used, "%s%.40s", used > 0 ? ", " : "", label);
+    sgfsi_append(out, room, "%s%.40s", out[0] != '\0' ? ", " : "", label);
 }
 
 static sgfs_status finish_classes(const sgfsi_transform *s, bool stopped, sgfs_err *err) {

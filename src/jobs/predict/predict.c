@@ -210,6 +210,8 @@ static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
                                               .q = q,
                                               .pit = slot->pit[i]};
                 sgfsi_tally_add(&p->tally, &row);
+                if (p->tally.labels->count == 2)
+                    p->rank[(row.y > 0) * SGFSI_RANKS + sgfsi_predict_rank(row.mean[1])]++;
             }
             p->done += slot->in.batch.n;
         }

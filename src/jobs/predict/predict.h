@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/io.h"
@@ -36,7 +37,8 @@ typedef struct sgfsi_predict {
     sgfsi_predictor *predictor; /* one for each thread */
     sgfsi_predict_slot *slot;   /* slots */
     sgfsi_tally tally;
-    int64_t done; /* rows */
+    int64_t *rank; /* 2 x SGFSI_RANKS: rows of each of two labels by the second's probability */
+    int64_t done;  /* rows */
     sgfs_prediction result;
 } sgfsi_predict;
 
@@ -49,6 +51,14 @@ sgfs_status sgfsi_predict_room(sgfsi_predict *p, sgfs_err *err);
 void sgfsi_predict_block(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_predict_slot *slot);
 /* The first line of the output; of an array, its head, with the rows that are done. */
 void sgfsi_predict_head(const sgfsi_predict *p, FILE *f);
+
+/* ---- ranks: from the least probable to the most, by log odds in steps of 0.01 ----------------- */
+
+enum { SGFSI_RANKS = 4096 };
+static inline int64_t sgfsi_predict_rank(double probability) {
+    double at = 100 * log(probability / (1 - probability)) + SGFSI_RANKS / 2;
+    return at >= SGFSI_RANKS ? SGFSI_RANKS - 1 : at > 0 ? (int64_t)at : 0;
+}
 
 /* ---- predict_result.c ------------------------------------------------------------------------ */
 

@@ -32,7 +32,9 @@ sgfs_status sgfsi_predict_room(sgfsi_predict *p, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     p->slot = sgfsi_arena_alloc(arena, p->slots, sizeof *p->slot);
     p->predictor = sgfsi_arena_alloc(arena, p->job.threads, sizeof *p->predictor);
-    if (p->slot == NULL || p->predictor == NULL) return sgfsi_fail_memory(err, "predictions");
+    p->rank = sgfsi_arena_alloc(arena, 2 * SGFSI_RANKS, sizeof *p->rank);
+    if (p->slot == NULL || p->predictor == NULL || p->rank == NULL)
+        return sgfsi_fail_memory(err, "predictions");
     for (int64_t k = 0; k < p->slots && status == SGFS_OK; k++) {
         sgfsi_predict_slot *slot = &p->slot[k];
         status = sgfsi_newrows_room(&p->rows, p->most, &slot->in, arena, err);

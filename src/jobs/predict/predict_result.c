@@ -7,6 +7,25 @@
 
 /* ---- the struct ------------------------------------------------------------------------------ */
 
+/* Rows of one rank are taken together, and count half in the area. */
+static void fill_hits(const sgfsi_predict *p, sgfs_prediction *r) {
+    const int64_t *first = p->rank, *second = p->rank + SGFSI_RANKS;
+    double others = 0, all = 0, wrong = 0, found = 0, area = 0;
+    for (int64_t k = 0; k < SGFSI_RANKS; k++) others += (double)first[k], all += (double)second[k];
+    bool known = r->scored && others > 0 && all > 0;
+    int next = 0;
+    for (int64_t k = SGFSI_RANKS - 1; known && k >= 0; k--) {
+        double x = (double)first[k] / others, y = (double)second[k] / all;
+        for (; next <= 100 && 0.01 * next <= wrong + x && x + y > 0; next++)
+            r->hits[next] = found + (x > 0 ? fmax(0, 0.01 * next - wrong) * y / x : y);
+        area += x * (found + 0.5 * y);
+        wrong += x;
+        found += y;
+    }
+    for (; next <= 100; next++) r->hits[next] = known ? 1 : NAN;
+    r->auc = known ? area : NAN;
+}
+
 sgfs_status sgfsi_predict_conclude(sgfsi_predict *p, sgfs_err *err) {
     sgfs_prediction *r = &p->result;
     const sgfsi_tally *t = &p->tally;
@@ -39,6 +58,7 @@ sgfs_status sgfsi_predict_conclude(sgfsi_predict *p, sgfs_err *err) {
     const sgfsi_labels *l = &p->rows.model->labels;
     r->labels = l->count;
     r->bins = l->count == 2 ? l->name[1] : "";
+    fill_hits(p, r);
     r->label = sgfsi_arena_alloc(&p->job.arena, l->count, sizeof *r->label);
     if (r->label == NULL) return sgfsi_fail_memory(err, "the labels");
     for (int64_t k = 0; k < l->count; k++) {
@@ -65,6 +85,7 @@ static void put_labels(sgfsi_json *o, const sgfs_prediction *r) {
     }
     if (!r->scored) return;
     SGFSI_JSON(o, r, error, error_se, brier, ece);
+    if (r->labels == 2) sgfsi_json_num(o, "auc", r->auc);
     sgfsi_json_text(o, "bins_of", r->bins[0] != '\0' ? r->bins : NULL);
     sgfsi_json *bins = sgfsi_json_array_in(o, "bins");
     for (const sgfs_predict_bin *b = r->bin; b < r->bin + SGFSI_BINS; b++) {

@@ -435,6 +435,7 @@ static void put_predictions(const sgfsi_report *r, FILE *f) {
         if (q->labels > 0) {
             put_tile(f, "Error rate", 100 * q->error, 3, " %");
             put_tile(f, "Brier score", q->brier, 4, "");
+            if (isfinite(q->auc)) put_tile(f, "Area under the ROC", q->auc, 4, "");
             put_tile(f, "Calibration error", q->ece, 3, "");
         } else {
             put_tile(f, "Root mean square error", q->rmse, 4, "");

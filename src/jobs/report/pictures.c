@@ -327,11 +327,16 @@ static const char *draw_mean(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
     bool timed = true;
     for (int64_t c = 0; c < used->chains; c++)
         timed = timed && d->chain[used->chain[c]].info.sample_seconds > 0;
-    double thin = (double)(d->thin > 0 ? d->thin : 1), longest = 0;
+    double thin = (double)(d->thin > 0 ? d->thin : 1), longest = 0, last = 0;
+    for (int64_t c = 0; c < used->chains; c++) {
+        const sgfsi_chain_info *info = &d->chain[used->chain[c]].info;
+        last = fmax(last, info->warmup_seconds + info->sample_seconds);
+    }
+    double unit = timed && last < 1 ? 1000 : 1; /* milliseconds */
     for (int64_t c = 0; c < used->chains; c++) {
         const sgfsi_chain_draws *chain = &d->chain[used->chain[c]];
-        double scale = timed ? chain->info.sample_seconds / (double)chain->draws : thin;
-        double from = timed ? chain->info.warmup_seconds : 0, sum = 0;
+        double scale = timed ? unit * chain->info.sample_seconds / (double)chain->draws : thin;
+        double from = timed ? unit * chain->info.warmup_seconds : 0, sum = 0;
         int64_t next = 0;
         sgfsi_plot_data(f, c);
         for (int64_t t = 0; t < used->draws; t++) {
@@ -349,8 +354,10 @@ static const char *draw_mean(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
             "set xlabel '%s'\nset xrange [0:%s]\n"
             "set object 1 rectangle from graph 0, first %s to graph 1, first %s fillcolor rgb %s "
             "fillstyle solid 0.35 noborder behind\nplot ",
-            timed ? "seconds of the chain" : "iteration after warm-up", SGFSI_DIGITS(longest, 6),
-            SGFSI_DIGITS(row->mean - 2 * row->mcse, 10),
+            !timed     ? "iteration after warm-up"
+            : unit > 1 ? "milliseconds of the chain"
+                       : "seconds of the chain",
+            SGFSI_DIGITS(longest, 6), SGFSI_DIGITS(row->mean - 2 * row->mcse, 10),
             SGFSI_DIGITS(row->mean + 2 * row->mcse, 10), SGFSI_PLOT_MID);
     for (int64_t c = 0; c < used->chains; c++)
         fprintf(f, "%s$d%lld using 1:2 with lines lw 1.2 lc rgb %s notitle", c > 0 ? ", " : "",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * pictures.h: what the kinds of pictures share.
  */
-#ifndef SGFSI_PICTURES_H
-#define SGFSI_PICTURES_H
+#pragma once
 
 #include "jobs/report/report.h"
 
@@ -19,5 +18,3 @@ int64_t sgfsi_place(int64_t k, int64_t points, int64_t n);
 void sgfsi_plot_data(FILE *f, int64_t k);
 void sgfsi_plot_row(FILE *f, int64_t n, const double *x);
 void sgfsi_plot_end(FILE *f);
-
-#endif

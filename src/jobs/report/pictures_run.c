@@ -29,6 +29,30 @@ static int64_t list_effects(const sgfsi_report *r, int64_t most, int64_t *list) 
     return count;
 }
 
+/* Ratios far apart have a logarithmic axis, on which 1, 2 and 5 of each power of ten are marked. */
+static void put_ratio_axis(const sgfsi_report *r, int64_t count, const int64_t *list, FILE *f) {
+    double low = 1, high = 1;
+    for (int64_t k = 0; k < count; k++) {
+        low = fmin(low, r->effect[list[k]].ratio.low);
+        high = fmax(high, r->effect[list[k]].ratio.high);
+    }
+    if (!(low > 0 && high / low > 3 && isfinite(high))) return;
+    double room = pow(high / low, 0.05);
+    fprintf(f, "set logscale x\nset xrange [%s:%s]\nset xtics (", SGFSI_DIGITS(low / room, 6),
+            SGFSI_DIGITS(high * room, 6));
+    double power = floor(log10(low / room));
+    int64_t each = log10(high / low) > 3 ? 1 : 3, marks = 0;
+    for (; power <= log10(high * room); power++) {
+        static const int digit[] = {1, 2, 5};
+        for (int64_t k = 0; k < each; k++) {
+            double x = digit[k] * pow(10, power);
+            if (x < low / room || x > high * room) continue;
+            fprintf(f, "%s%s", marks++ > 0 ? ", " : "", SGFSI_DIGITS(x, 3));
+        }
+    }
+    fputs(")\n", f);
+}
+
 static const char *draw_forest(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
     enum { MOST = 40 };
     int64_t list[MOST], count = list_effects(r, MOST, list);
@@ -53,7 +77,7 @@ static const char *draw_forest(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
             "'%s, with %s %% intervals'\n",
             SGFSI_PLOT_FAINT, (long long)count, ratio ? r->ratio : "coefficient",
             SGFSI_DIGITS(100 * r->share, 4));
-    if (ratio) fputs("set logscale x\n", f);
+    if (ratio) put_ratio_axis(r, count, list, f);
     fprintf(f,
             "set arrow from %d, graph 0 to %d, graph 1 nohead lw 1 dt 2 lc rgb %s\nplot $d0 using "
             "1:2:3:4 with xerrorbars pt 7 ps 0.6 lw 1.6 lc rgb %s notitle\n",
@@ -452,8 +476,8 @@ const sgfsi_picture_kind sgfsi_picture_validation = {
 
 static const char *draw_calibration(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
     const sgfs_prediction *q = r->prediction != NULL ? sgfs_job_result(r->prediction) : NULL;
-    if (q == NULL) return "It needs rows with known targets (--data FILE).";
-    if (!q->scored) return "The rows of --data have no target.";
+    if (q == NULL) return "It needs rows with known targets (--test-data FILE).";
+    if (!q->scored) return "The rows of --test-data have no target.";
     if (q->labels == 0 && !q->intervals) return "The model cannot draw targets.";
     sgfsi_plot_data(f, 0);
     double used = (double)(q->rows - q->unscored);
@@ -501,7 +525,7 @@ static const char *draw_calibration(sgfsi_report *r, sgfsi_picture *p, FILE *f) 
 
 const sgfsi_picture_kind sgfsi_picture_calibration = {
     .name = "calibration",
-    .help = "are probabilities what they say? (--data FILE)",
+    .help = "are probabilities what they say? (--test-data FILE)",
     .title = "Calibration",
     .note =
         "Points on the dashed line are right: of rows that are given 30 %, 30 % are so. The bars "
@@ -512,14 +536,29 @@ const sgfsi_picture_kind sgfsi_picture_calibration = {
 
 static const char *draw_roc(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
     const sgfs_prediction *q = r->prediction != NULL ? sgfs_job_result(r->prediction) : NULL;
-    (void)p, (void)f;
-    if (q == NULL) return "It needs rows with known labels (--data FILE).";
-    return "It is made for two labels.";
+    if (q == NULL) return "It needs rows with known labels (--test-data FILE).";
+    if (isnan(q->auc)) return "It is made for rows with two labels, both of them.";
+    sgfsi_plot_data(f, 0);
+    sgfsi_plot_row(f, 2, (double[]){0, 0});
+    for (int k = 0; k <= 100; k++) sgfsi_plot_row(f, 2, (double[]){0.01 * k, q->hits[k]});
+    sgfsi_plot_end(f);
+    fprintf(
+        f,
+        "set xlabel 'others taken for it'\nset ylabel 'rows found'\nset xrange [0:1]\nset yrange "
+        "[0:1]\nset arrow from 0,0 to 1,1 nohead lw 1 dt 2 lc rgb %s\nplot $d0 using 1:2 with "
+        "lines lw 2 lc rgb %s notitle\n",
+        SGFSI_PLOT_INK, sgfsi_plot_colour(0));
+    snprintf(
+        p->alt, sizeof p->alt,
+        "Rows with the label \"%.60s\" that are found against others that are taken for it; the "
+        "area under the curve is %s.",
+        q->bins, SGFSI_DIGITS(q->auc, 4));
+    return NULL;
 }
 
 const sgfsi_picture_kind sgfsi_picture_roc = {
     .name = "roc",
-    .help = "hits against false alarms, of two labels (--data FILE)",
+    .help = "hits against false alarms, of two labels (--test-data FILE)",
     .title = "ROC",
     .note = "Share of the rows with the label that are found, against the share of the others that "
             "are taken for it, for every threshold. The dashed line is what guessing does.",

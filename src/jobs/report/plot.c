@@ -231,6 +231,7 @@ static sgfs_status take_svg(const sgfsi_report *r, const char *alt, const char *
         fputs("</style><rect class=\"ground\" width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>",
               f);
     }
+    fputs("<g>", f); /* gnuplot's own lies before the definitions */
     put_drawing(f, defs + strlen("</defs>"), last);
     fputs("</svg>", f);
     if (r->kind != NULL) fputc('\n', f);

@@ -7,8 +7,7 @@
  * Every number is made here or below; gnuplot only draws lines. What comes from files is text
  * everywhere: sgfsi_put_html for the page, sgfsi_plot_text for scripts.
  */
-#ifndef SGFSI_REPORT_H
-#define SGFSI_REPORT_H
+#pragma once
 
 #include "base/io.h"
 #include "diagnostics/interval.h"
@@ -135,5 +134,3 @@ sgfs_status sgfsi_report_compare(sgfsi_report *r, sgfs_err *err);
  * points of second, E1, E2. Returns how many. */
 int64_t sgfsi_report_errors(const sgfsi_report *r, const sgfsi_report_run *run, int64_t most,
                             double *points);
-
-#endif

@@ -19,7 +19,7 @@ const char *const sgfsi_report_style[] = {
     "body{margin:0;background:var(--ground);color:var(--ink);font:16px/1.55 "
     "system-ui,-apple-system,"
     "'Segoe UI',Roboto,'Noto Sans',sans-serif}\n"
-    "main{max-width:1080px;margin:0 auto;padding:32px 20px 64px}\n",
+    "main{max-width:1160px;margin:0 auto;padding:32px 20px 64px}\n",
     "h1{font-size:1.6rem;line-height:1.25;margin:0 0 4px;font-weight:650;overflow-wrap:anywhere}\n"
     "h2{font-size:1.2rem;margin:44px 0 10px;font-weight:650;scroll-margin-top:16px}\n"
     "h3{font-size:1rem;margin:24px 0 8px;font-weight:650;overflow-wrap:anywhere}\n"
@@ -44,7 +44,7 @@ const char *const sgfsi_report_style[] = {
     "border-radius:10px;max-height:36rem;overflow-y:auto}\n"
     "table{border-collapse:collapse;width:100%;font-size:.92rem;"
     "font-variant-numeric:tabular-nums}\n"
-    "th,td{padding:6px 12px;text-align:right;white-space:nowrap;"
+    "th,td{padding:6px 10px;text-align:right;white-space:nowrap;"
     "border-bottom:1px solid var(--line)}\n"
     "thead th{position:sticky;top:0;background:var(--card);font-weight:600;z-index:1}\n"
     "th:first-child,td:first-child{text-align:left}tbody th{font-weight:500;max-width:22rem;"

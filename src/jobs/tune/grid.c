@@ -26,7 +26,7 @@ static bool is_tunable(const sgfsi_option_set *set, const sgfs_option *row) {
 static const sgfs_option *find_option(const sgfs_config *cfg, const char *name, bool *tunable,
                                       const char **near) {
     sgfsi_option_set set;
-    int64_t least = INT64_MAX;
+    sgfsi_guess g = {.word = name, .least = INT64_MAX};
     const sgfs_option *other = NULL;
     for (int64_t i = 0; sgfsi_config_sets(cfg, i, &set); i++) {
         for (const sgfs_option *r = set.rows; r->key != NULL; r++) {
@@ -34,13 +34,10 @@ static const sgfs_option *find_option(const sgfs_config *cfg, const char *name, 
             *tunable = is_tunable(&set, r);
             if (same && *tunable) return r;
             if (same) other = r;
-            int64_t d = sgfsi_distance(name, r->flag);
-            if (!*tunable || d >= least) continue;
-            least = d;
-            *near = r->flag;
+            if (*tunable) sgfsi_guess_try(&g, r->flag);
         }
     }
-    if (!sgfsi_is_near(name, least)) *near = NULL;
+    *near = sgfsi_guess_near(&g);
     *tunable = false;
     return other;
 }
