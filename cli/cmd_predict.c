@@ -144,7 +144,7 @@ static sgfs_status predict_run(cli_args *args, sgfs_err *err) {
     if (cli_check_out(&cmd_predict, args, out, err) != SGFS_OK) return err->code;
     sgfs_draws *draws = sgfs_draws_open(args->word[0], err);
     if (draws == NULL) return err->code;
-    sgfs_job *job = sgfs_predict_open(draws, data, out, args->cfg, err);
+    sgfs_job *job = sgfs_predict_open(draws, NULL, data, out, args->cfg, err);
     sgfs_status status = cli_run_job(job, args, err);
     if (status == SGFS_OK && args->json) status = cli_print_json(job, err);
     else if (status == SGFS_OK) print_result(sgfs_job_result(job), data);

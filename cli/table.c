@@ -101,6 +101,31 @@ static void add(layout *l, const char *title, int width, int digits,
     l->width += 1 + width;
 }
 
+enum { DIGITS = 4, MOST_DIGITS = 16 };
+
+/* Of a mean and its quantiles: more where the usual ones would hide how they differ. */
+static int digits_of(const sgfs_summary_row *r) {
+    double times = fabs(r->mean) / r->sd;
+    return times >= 1000 && isfinite(times) ? (int)fmin(floor(log10(times)) + 3, MOST_DIGITS)
+                                            : DIGITS;
+}
+
+/* A column of places on the parameter's own scale? */
+static bool is_placed(const column *c) {
+    return c->of == mean_of || c->of == low_of || c->of == median_of || c->of == high_of;
+}
+
+static void widen(layout *l, const sgfs_summary *s, int64_t shown) {
+    int most = DIGITS;
+    for (int64_t i = 0; i < shown; i++)
+        most = digits_of(&s->row[i]) > most ? digits_of(&s->row[i]) : most;
+    for (int k = 0; k < l->count; k++) {
+        if (!is_placed(&l->column[k])) continue;
+        l->column[k].width += most - DIGITS;
+        l->width += most - DIGITS;
+    }
+}
+
 static layout layout_of(const sgfs_summary *s, bool wide, bool verbose) {
     layout l = {.count = 0};
     bool ratio = s->ratio != NULL, own = s->interval != NULL && !ratio;
@@ -129,8 +154,10 @@ static layout layout_of(const sgfs_summary *s, bool wide, bool verbose) {
     return l;
 }
 
-static void print_cell(const column *c, double x) {
-    if (c->digits > 0) cli_print_num(x, c->width, c->digits);
+static void print_cell(const column *c, const sgfs_summary *s, int64_t i) {
+    double x = c->of(s, i);
+    if (is_placed(c)) cli_print_num(x, c->width, digits_of(&s->row[i]));
+    else if (c->digits > 0) cli_print_num(x, c->width, c->digits);
     else if (isfinite(x) && x < 1e6) printf(" %*.0f", c->width, x); /* a count */
     else cli_print_num(x, c->width, 2);
 }
@@ -138,17 +165,21 @@ static void print_cell(const column *c, double x) {
 void cli_print_table(const sgfs_summary *s, const cli_display *how) {
     int64_t shown = s->dim < how->most ? s->dim : how->most;
     layout l = layout_of(s, true, how->verbose);
+    widen(&l, s, shown);
     int most = widest_name(shown, s->row, sizeof *s->row);
     bool fits = (most < NAME ? most : NAME) + l.width <= cli_terminal_width(STDOUT_FILENO);
     bool wide = how->wide || how->verbose || fits;
-    if (!wide) l = layout_of(s, false, false);
+    if (!wide) {
+        l = layout_of(s, false, false);
+        widen(&l, s, shown);
+    }
     int width = cli_name_width(shown, s->row, sizeof *s->row, l.width);
     cli_print_name("parameter", width);
     for (int k = 0; k < l.count; k++) printf(" %*s", l.column[k].width, l.column[k].title);
     putchar('\n');
     for (int64_t i = 0; i < shown; i++) {
         cli_print_name(s->row[i].name, width);
-        for (int k = 0; k < l.count; k++) print_cell(&l.column[k], l.column[k].of(s, i));
+        for (int k = 0; k < l.count; k++) print_cell(&l.column[k], s, i);
         putchar('\n');
     }
     char word[1024] = "RUN";

@@ -752,7 +752,7 @@ static inline sgfs_status feed_predict(const unsigned char *bytes, size_t size) 
     if (cfg == NULL) cfg = sgfs_config_new();
     (void)sgfs_config_set(cfg, "run.threads", "1", &err);
     const char *path = feed_put(1, rows, sizeof rows - 1);
-    sgfs_job *job = sgfs_predict_open(draws, path, NULL, cfg, &err);
+    sgfs_job *job = sgfs_predict_open(draws, NULL, path, NULL, cfg, &err);
     sgfs_status status = job != NULL ? sgfs_job_run(job, &err) : err.code;
     bool other = status == SGFS_ERUNFILE || status == SGFS_ENUMERIC;
     if (!other) feed_check(status, &err, true);

@@ -295,7 +295,7 @@ SGFS_API void sgfs_draws_free(sgfs_draws *draws);
  * kind of job has an open function below, which checks what it is given, and a struct for its
  * result.
  *
- *     sgfs_job *job = sgfs_predict_open(draws, "test.csv", NULL, cfg, &err);
+ *     sgfs_job *job = sgfs_predict_open(draws, NULL, "test.csv", NULL, cfg, &err);
  *     if (sgfs_job_run(job, &err) == SGFS_OK) {
  *         const sgfs_prediction *result = sgfs_job_result(job);
  *         ...
@@ -655,9 +655,12 @@ typedef struct sgfs_prediction {
  * are streamed: memory does not grow with the file.
  * out (may be NULL): a CSV file, one line a row, or, in .npy, every predictive draw, rows x labels
  * (or 1) x draws; written beside and then renamed. An existing one is refused unless
- * "output.overwrite" is set. */
-SGFS_API sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const char *data, const char *out,
-                                     const sgfs_config *cfg, sgfs_err *err);
+ * "output.overwrite" is set.
+ * user_model: the callbacks of a run that was made with sgfs_model_user, which have to live as long
+ * as the job; else NULL. */
+SGFS_API sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const sgfs_user_model *user_model,
+                                     const char *data, const char *out, const sgfs_config *cfg,
+                                     sgfs_err *err);
 
 /* ---- report ---------------------------------------------------------------------------------- */
 

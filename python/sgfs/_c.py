@@ -622,7 +622,8 @@ FUNCTIONS = {
     "sgfs_check_grad_open": (c_void_p, [c_void_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_tune_open": (c_void_p, [c_void_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_audit_open": (c_void_p, [c_char_p, c_void_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
-    "sgfs_predict_open": (c_void_p, [c_void_p, c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
+    "sgfs_predict_open": (
+        c_void_p, [c_void_p, POINTER(sgfs_user_model), c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_report_open": (
         c_void_p, [c_void_p, c_int64, c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_pack_open": (c_void_p, [c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),

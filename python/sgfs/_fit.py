@@ -7,6 +7,8 @@ for temporary files, and goes when the fit goes; `save` keeps a copy.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import functools
 import html
 import math
@@ -19,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence, Union
 
 import numpy as np
 
-from . import _predict
+from . import _inputs, _predict
 from ._errors import UsageError
 from ._header import header_of
 from ._jobs import config_of, run_job
@@ -67,6 +69,12 @@ def _quick_folder() -> str | None:
     return "/dev/shm" if plenty and "TMPDIR" not in os.environ else None
 
 
+def _remove(folder: str, owner: int) -> None:
+    """A child of a fork has the same object; the file goes with its maker's."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 class RunFile:
     """The file of a run. A temporary one is removed with the last who holds it."""
 
@@ -76,7 +84,7 @@ class RunFile:
             return
         folder = tempfile.mkdtemp(prefix="sgfs-", dir=_quick_folder())
         self.path = os.path.join(folder, "fit.run")
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        weakref.finalize(self, _remove, folder, os.getpid())
 
 
 class Fit:
@@ -216,7 +224,7 @@ class Fit:
     def to_arviz(self) -> Any:
         """The draws for ArviZ: an InferenceData of 0.x, or a DataTree of 1.x. Parameters go by
         their names; a matrix of a network is one variable."""
-        import arviz
+        import arviz  # type: ignore[import-untyped,unused-ignore]
 
         posterior = {}
         at = 0
@@ -240,6 +248,22 @@ class Fit:
         from . import _plot
 
         return _plot.plot(self, kind, names)
+
+    def report(self, path: PathLike, *others: Fit, test_data: Any = None, overwrite: bool = False,
+               progress: Progress = None, **options: Any) -> None:
+        """A page for a browser that needs no other file, as `sgfs report` writes it: the verdict, the
+        parameters with pictures, and predictions of `test_data`, rows that were kept aside. Other
+        fits stand beside this one. The options are those of `sgfs report`."""
+        config = config_of(("report", "summary"), options)
+        config.set("output.overwrite", "true" if overwrite else "false")
+        runs = (ctypes.c_void_p * (1 + len(others)))(
+            *(fit._handle.pointer for fit in (self, *others)))
+        with contextlib.ExitStack() as stack:
+            if test_data is not None:
+                source = _inputs.source_of(test_data)
+                config.set("report.data", stack.enter_context(source.file()))
+            run_job("sgfs_report_open", runs, len(runs), None, os.fsencode(path), config=config,
+                    progress=progress, keep=others)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"run": Path(self._run.path).read_bytes()}

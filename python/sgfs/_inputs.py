@@ -66,13 +66,17 @@ class Arrays:
         self.names = names
         self.sparse = hasattr(x, "tocsr")
         self.x = self._sparse(x) if self.sparse else self._dense(x)
-        rows = self.x.shape[0]
+        rows, cols = self.x.shape
+        if names is not None and len(names) != cols:
+            raise UsageError(f"names has {len(names)} names, and the array {cols} columns.")
+        if rows == 0:
+            raise DataError("The array has no rows.")
         self.y = None if y is None else _numbers("y", y, rows)
         self.beside = {name: _numbers(name, value, rows) for name, value in beside.items()}
 
     @staticmethod
-    def _dense(x: Any) -> Any:
-        x = np.asarray(x)
+    def _dense(rows: Any) -> Any:
+        x: Any = _tables.unmasked(rows)
         if x.ndim == 1:
             x = x.reshape(-1, 1)
         if x.ndim != 2:
@@ -137,12 +141,16 @@ class Arrays:
 class Table:
     """Columns with names and types: a table of pandas, polars, Arrow or DuckDB, or a dict."""
 
-    def __init__(self, table: Any, y: Any, beside: Mapping[str, Any]) -> None:
+    def __init__(self, table: Any, y: Any, beside: Mapping[str, Any],
+                 names: list[str] | None = None) -> None:
+        if names is not None:
+            raise UsageError("names are for arrays; the columns of a table have names.")
         self.table = table
         self.options: dict[str, Any] = {"categorical": "auto"}
         more: dict[str, Any] = {}
         if y is not None:
-            name = getattr(y, "name", None)
+            columns: Any = getattr(y, "columns", [])  # of a table of one column
+            name = columns[0] if len(columns) == 1 else getattr(y, "name", None)
             name = name if isinstance(name, str) and name else "y"
             more[name] = y
             self.options["target"] = name
@@ -178,6 +186,8 @@ def _point(arrays: Any, field: str, array: Any) -> None:
 
 def _as_float(what: str, array: Any) -> Any:
     try:
+        if array.dtype.kind in "cMm":
+            raise TypeError
         return np.ascontiguousarray(array, dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError(f"{what}: an array of {array.dtype} holds something that is no number; a "
@@ -186,7 +196,7 @@ def _as_float(what: str, array: Any) -> Any:
 
 
 def _numbers(what: str, values: Any, rows: int) -> Any:
-    array = np.asarray(values)
+    array = _tables.unmasked(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.shape != (rows,):
@@ -211,11 +221,33 @@ def source_of(data: Any, y: Any = None, beside: Mapping[str, Any] | None = None,
         if y is not None or beside:
             raise UsageError("Rows in files have their target, weights and exposure there: name "
                              "the columns (target=\"price\").")
+        if names is not None:
+            raise UsageError("names are for arrays; files have their columns' names.")
         return Files([os.fspath(item) for item in data])
+    data = _tables.of_one_column(data)
     if _tables.is_table(data):
-        return Table(data, y, beside)
-    source_x = data if hasattr(data, "tocsr") else np.asarray(data)
-    if not hasattr(data, "tocsr") and (_holds_words(y) or source_x.dtype.kind in "OUSTV"):
-        made = names or [f"x{j + 1}" for j in range(source_x.shape[1])]
-        return Table(dict(zip(made, source_x.T)), y, beside)
-    return Arrays(source_x, y, beside, names)
+        return Table(data, y, beside, names)
+    if hasattr(data, "tocsr"):
+        return Arrays(data, y, beside, names)
+    x = data if isinstance(data, np.ma.MaskedArray) else _array(data)
+    if _holds_words(y) or x.dtype.kind in "OUST":
+        if x.ndim != 2:
+            raise DataError(f"The rows must be an array of two dimensions, and this has {x.ndim}.")
+        made = names or [f"x{j + 1}" for j in range(x.shape[1])]
+        return Table(dict(zip(made, x.T)), y, beside)
+    return Arrays(x, y, beside, names)
+
+
+def _array(data: Any) -> Any:
+    """What NumPy makes of rows that are in no table."""
+    try:
+        x = np.asarray(data)
+    except ValueError as error:
+        raise DataError(f"The rows are no array: {error}.") from None
+    whole = (hasattr(data, "__len__") or hasattr(data, "__array__")) and not isinstance(data, (set, frozenset, bytes))
+    if not whole or (x.ndim == 1 and x.dtype.kind == "O" and len(x) and not np.isscalar(x[0])):
+        of = f" of {type(x[0]).__name__}" if whole else ""
+        raise DataError(
+            f"A {type(data).__name__}{of} is not taken as rows: hand over an array, a table (pandas, "
+            "polars, Arrow, a DuckDB relation, a dict of columns) or the name of a file.")
+    return x

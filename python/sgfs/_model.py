@@ -4,9 +4,10 @@ NumPy over a batch of rows, or compiled ones (numba cfuncs)."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import threading
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -117,6 +118,9 @@ class Model:
             if callable(names):
                 names = names([column[i].decode() for i in range(cols)])
             assert names is not None
+            if len(names) != self._dim_of(cols):
+                raise UsageError(f"names has {len(names)} names, and the model "
+                                 f"{self._dim_of(cols)} parameters.")
             text = str(names[j]).encode()[:room - 1] + b"\0"
             ctypes.memmove(out, text, len(text))
 
@@ -168,8 +172,8 @@ class Model:
         self._text = ctypes.create_string_buffer(text.encode())  # lives as long as the model
         return ctypes.addressof(self._text)
 
-    def open(self, data: Handle, config: Config) -> Handle:
-        """The model bound to data."""
+    def _callbacks(self) -> Any:
+        """The table of functions that the library calls. It has to live as long as it is used."""
         self._error = None
         table = _c.sgfs_user_model(size=ctypes.sizeof(_c.sgfs_user_model),
                                    name=self.name.encode())
@@ -194,14 +198,28 @@ class Model:
                     else kind(getattr(self, "_" + field)))
         if self.names is not None:
             table.param_name = FIELDS["param_name"](self._param_name)
+        return table
+
+    @contextlib.contextmanager
+    def lent(self) -> Iterator[Any]:
+        """The table of functions for one call; what they raise in it is raised at its end."""
+        table = self._callbacks()
         try:
-            return opened("sgfs_model_user", "sgfs_model_free", ctypes.byref(table), data,
-                          config, keep=(data, table, self))
+            yield table
         except Exception as error:
             raised = self.take_error()
             if raised is not None:
                 raise error from raised
             raise
+        raised = self.take_error()
+        if raised is not None:
+            raise raised
+
+    def open(self, data: Handle, config: Config) -> Handle:
+        """The model bound to data."""
+        with self.lent() as table:
+            return opened("sgfs_model_user", "sgfs_model_free", ctypes.byref(table), data,
+                          config, keep=(data, table, self))
 
 
 def _view(pointer: Any, shape: tuple[int, ...]) -> Array:

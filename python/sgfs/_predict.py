@@ -4,7 +4,9 @@ bits; every number in it comes from C."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import ctypes
 import os
 import tempfile
 from typing import TYPE_CHECKING, Any, Sequence
@@ -14,7 +16,8 @@ import numpy as np
 from . import _inputs, _options
 from ._errors import UsageError
 from ._jobs import run_job
-from ._library import Config
+from ._library import Config, listed
+from ._model import Model
 from ._progress import Progress
 
 if TYPE_CHECKING:
@@ -53,12 +56,24 @@ def predict(fit: Fit, data: Any, kind: str, quantiles: Sequence[float], progress
     source = _inputs.source_of(data, beside={"exposure": exposure})
     if isinstance(source, _inputs.Arrays) and kind != "scores":
         options.setdefault("target", "none")
+    model = options.pop("model", None)
+    name = fit.header["model"]
+    if model is None and name not in dict(listed("models")):
+        if fit._origin is None:
+            raise UsageError(f"The run was made with the model {name}, which is none of the "
+                             "library's: hand it over, as model=.")
+        model = fit._origin.model
+    if not isinstance(model, Model):
+        options["model"] = model  # a shared object, or None
     config = _config(options)
     with source.file() as name, tempfile.TemporaryDirectory(prefix="sgfs-") as folder:
         out = os.path.join(folder, "draws.npy" if draws else "predictions.csv")
         wanted = os.fsencode(out) if kind != "scores" else None
-        result = run_job("sgfs_predict_open", fit._handle, os.fsencode(name), wanted,
-                         config=config, progress=progress)
+        lent = model.lent() if isinstance(model, Model) else contextlib.nullcontext()
+        with lent as calls:
+            result = run_job("sgfs_predict_open", fit._handle, calls and ctypes.byref(calls),
+                             os.fsencode(name), wanted, config=config, progress=progress,
+                             keep=(calls,))
         if kind == "scores":
             return result
         if draws:

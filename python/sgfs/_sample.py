@@ -121,7 +121,9 @@ def _walk(run: Handle, run_file: RunFile, origin: Origin, progress: Progress) ->
     if fit is not None and fit._shape[1] == 0:
         fit = None
     raised = origin.model.take_error() if isinstance(origin.model, Model) else None
-    if raised is not None:
+    if isinstance(raised, KeyboardInterrupt):  # Ctrl-C met a function of the model
+        watch.error, error = raised, Stopped("The run was stopped.")
+    elif raised is not None:
         error = error or SgfsError(str(raised))
         error.fit = fit
         raise error from raised

@@ -22,6 +22,9 @@
  * costs a pass for 64 parameters and six of 16 places, next to an anchor that takes several with as
  * many products.
  *
+ * Where counts or weights are so large (10^14 in all) that a sum over all rows is known to no tenth
+ * of a nat, only rows are taken: their moves are decided by differences, row by row.
+ *
  * R is the number of predictors a row has (classes of a softmax, else 1) and c = D^2 + 30,000. A
  * row that is drawn and asked by itself takes as long as a hundred that go through a product (0.2
  * to 0.5 us at p = 10 to 50, against 4 ns); 20 stands for its exponential, and 30,000 for the
@@ -34,6 +37,7 @@
  */
 #include "chain/choose.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,6 +77,9 @@ static const double least_accepted = 0.6;
  * stays there for hundreds of iterations; real tables with up to 4.9 had an autocorrelation time of
  * at most 3, one with 5.3 had 5, and those above 7 had 28 and more. */
 static const double most_excess = 5;
+/* Of the intercept's information, the sum of the rows' means or weights: an eta of 30 makes of it a
+ * rounding of 0.3 in the log density. */
+static const double most_rounding = 0.01;
 static const double hmc_passes = 30, trees_passes = 300; /* for an effective draw */
 /* A network's run is fitted into so much work (10 s); its least, 200 iterations of four chains with
  * 31 steps each, may be two minutes. */
@@ -251,6 +258,12 @@ static sgfs_status weigh(field *f, sgfsi_forecast *ahead, sgfs_err *err) {
     if (h == NULL) return sgfsi_fail_memory(err, "the proposals");
     if (f->no_anchor == NULL) status = find_anchor(f, how, err);
     if (status != SGFS_OK) return status;
+    const sgfsi_anchor *a = plan->anchor;
+    bool large = a != NULL && m->data->intercept && a->info[0] * DBL_EPSILON > most_rounding;
+    if (large && isfinite(f->cost[ROWS])) {
+        f->cost[LOCKSTEP] = f->cost[TREES] = INFINITY;
+        return SGFS_OK;
+    }
     if (few) status = sgfsi_hill_probe(h, m, plan->anchor, how.threads, &plan->found, err);
     else if (f->no_anchor == NULL)
         status = sgfsi_hill_open(h, m, plan->anchor, how.threads, &plan->found, err);

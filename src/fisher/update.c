@@ -10,9 +10,9 @@
 #include "fisher/fisher.h"
 
 enum {
-    CHOLESKY_LEAST_D = 200,   /* measured: at D = 100 still slower than potrf at any D/n */
-    CHOLESKY_LEAST_RATIO = 4, /* D/n, measured: 3.5 to 4.2 at D = 200, 400, 800, 2647 */
-    WOODBURY_LEAST_RATIO = 4, /* D/n, measured: 2.7, 3.0, 3.6 at D = 50, 100, 200 */
+    CHOLESKY_LEAST_D = 400,   /* measured: at D = 200 still slower than potrf at any D/n */
+    CHOLESKY_LEAST_RATIO = 4, /* D/n, measured: 6 to 8 at D = 400, 800; 4 at 2647 */
+    WOODBURY_LEAST_RATIO = 4, /* D/n, measured: 4.1, 4.1, 5.1 at D = 50, 100, 200 */
     WOODBURY_MOST_ROWS = 80   /* measured: reflections win above n = 75 at D = 400, 90 at 800 */
 };
 

@@ -139,6 +139,10 @@ void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, double *weigh
         sparse_curvature(b, weight, true, m->D, A);
         return;
     }
+    if (b->x == NULL) { /* whoever has the rows forms the product */
+        memcpy(b->square, weight, (size_t)b->n * sizeof *weight);
+        return;
+    }
     /* beta is the leading block of the matrix: the other columns are 0 */
     for (int64_t i = 0; i < b->n; i++) {
         double root = sqrt(weight[i]), *to = scratch + i * m->D;

@@ -23,7 +23,8 @@ void sgfsi_glm_predictors(const sgfs_model *m, const double *theta, const sgfs_b
                           int64_t first, int64_t n, double *eta);
 /* A += X' diag(weight b->weight) X on the block beta; weight is changed; scratch: n times
  * sgfsi_glm_scratch numbers (a row of x; none where the batches are sparse), and one for each
- * parameter that is not of beta. A is D x D, lower. */
+ * parameter that is not of beta. A is D x D, lower. Where the rows of b are not there, the product
+ * is left to whoever has them, and its weights go to b->square. */
 int64_t sgfsi_glm_scratch(const sgfs_model *m);
 void sgfsi_glm_curvature(const sgfs_model *m, const sgfs_batch *b, double *weight, double *A,
                          double *scratch);

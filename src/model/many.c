@@ -62,14 +62,17 @@ static int64_t column_of(const room *r, bool pairs, int64_t k, int64_t q) {
 
 /* B = the coefficients; for sparse rows transposed, p x R K. */
 static void arrange(const sgfs_batch *b, const sgfs_places *at, const room *r) {
-    int64_t p = b->p, width = r->R * r->K;
-    for (int64_t i = 0; i < width; i++) {
-        const double *from = at->theta + i * p;
-        int64_t column = column_of(r, at->centre != NULL, i / r->R, i % r->R);
-        if (b->sparse == NULL)
-            for (int64_t j = 0; j < p; j++) r->B[column * p + j] = from[j];
-        else
-            for (int64_t j = 0; j < p; j++) r->B[j * width + column] = from[j];
+    enum { LINE = 8 }; /* numbers: rows of B that are filled side by side stay in cache */
+    int64_t p = b->p, width = r->R * r->K, some = b->sparse == NULL ? p : LINE;
+    for (int64_t first = 0; first < p; first += some) {
+        int64_t end = first + some < p ? first + some : p;
+        for (int64_t i = 0; i < width; i++) {
+            const double *from = at->theta + i * p;
+            int64_t column = column_of(r, at->centre != NULL, i / r->R, i % r->R);
+            if (b->sparse == NULL) memcpy(r->B + column * p, from, (size_t)p * sizeof *from);
+            else
+                for (int64_t j = first; j < end; j++) r->B[j * width + column] = from[j];
+        }
     }
 }
 

@@ -78,6 +78,9 @@ static sgfs_status set_up(sgfs_model *m, sgfs_err *err) {
     }
     memcpy(sorted, m->param, (size_t)m->D * sizeof *sorted);
     qsort(sorted, (size_t)m->D, sizeof *sorted, by_name);
+    if (m->D > 0 && sorted[0][0] == '\0')
+        status = sgfsi_fail(err, SGFS_EDATA, "%s: a parameter has an empty name: name its column.",
+                            m->data->path);
     for (int64_t i = 1; i < m->D && status == SGFS_OK; i++) {
         if (strcmp(sorted[i - 1], sorted[i]) != 0) continue;
         status = sgfsi_fail(

@@ -437,6 +437,20 @@ static bool is_taken(const char *name) {
     return sgfsi_user_is_file(name);
 }
 
+const sgfs_model_kind *sgfsi_user_kind(const sgfs_user_model *calls, const char *what,
+                                       sgfs_err *err) {
+    if (check_calls(calls, what, err) != SGFS_OK) return NULL;
+    if (calls->name != NULL && is_taken(calls->name)) {
+        sgfsi_fail(err, SGFS_EUSAGE,
+                   "%.200s: \"%.200s\" is the name of a built-in model or of a file; choose "
+                   "another.",
+                   what, calls->name);
+        return NULL;
+    }
+    bool named = calls->name != NULL && calls->name[0] != '\0';
+    return make_kind(calls, named ? calls->name : "user", NULL, err);
+}
+
 sgfs_model *sgfs_model_user(const sgfs_user_model *user_model, const sgfs_data *data,
                             const sgfs_config *cfg, sgfs_err *err) {
     if (data == NULL) return sgfsi_fail_handle(err, "sgfs_model_user"), NULL;
@@ -444,17 +458,7 @@ sgfs_model *sgfs_model_user(const sgfs_user_model *user_model, const sgfs_data *
         sgfsi_fail(err, SGFS_EUSAGE, "sgfs_model_user: a model and a config are needed.");
         return NULL;
     }
-    if (check_calls(user_model, "sgfs_model_user", err) != SGFS_OK) return NULL;
-    if (user_model->name != NULL && is_taken(user_model->name)) {
-        sgfsi_fail(err, SGFS_EUSAGE,
-                   "sgfs_model_user: \"%.200s\" is the name of a built-in model or of a file; "
-                   "choose another.",
-                   user_model->name);
-        return NULL;
-    }
-    bool named = user_model->name != NULL && user_model->name[0] != '\0';
-    const sgfs_model_kind *kind =
-        make_kind(user_model, named ? user_model->name : "user", NULL, err);
+    const sgfs_model_kind *kind = sgfsi_user_kind(user_model, "sgfs_model_user", err);
     if (kind == NULL) return NULL;
     return sgfsi_user_hand_over(kind, sgfsi_model_create(kind, data, cfg, NULL, err));
 }

@@ -209,7 +209,7 @@ static sgfs_status add_block(void *user, const sgfsi_block_at *at, const sgfs_ba
     return status;
 }
 
-/* Log likelihood and gradient from rows where they lie, a few at a time. */
+/* The same from rows where they lie, a few at a time. */
 static sgfs_status add_in_place(void *user, const sgfsi_block_at *at, const sgfs_batch *b,
                                 sgfs_err *err) {
     const likelihood *l = user;
@@ -237,6 +237,11 @@ static sgfs_status add_in_place(void *user, const sgfsi_block_at *at, const sgfs
         sgfsi_sweep_add(sweep, at->first + from, few.n, pass->scores.block[0].left, at->sums + 1);
         sgfsi_scores_sum(m->ctx.device, &rest, 1.0, 1.0, pass->ones, at->sums + 1);
         at->sums[0] += sgfsi_sweep_sum(few.n, pass->loglik);
+        if (!l->curvature) continue;
+        double *A = at->sums + 1 + m->D;
+        few.square = pass->eta;
+        m->kind->curvature(m, l->theta, &few, A, pass->scratch);
+        sgfsi_sweep_square(sweep, at->first + from, few.n, pass->eta, A, pass->scratch);
     }
     return SGFS_OK;
 }
@@ -244,7 +249,7 @@ static sgfs_status add_in_place(void *user, const sgfsi_block_at *at, const sgfs
 static sgfs_status add_up(sgfsi_full *f, likelihood l, double *loglik, double *G, double *info,
                           sgfs_err *err) {
     const sgfs_device *dev = f->model->ctx.device;
-    bool in_place = f->sweep != NULL && info == NULL && l.harvest == NULL;
+    bool in_place = f->sweep != NULL && l.harvest == NULL;
     const errand e = {.fn = in_place ? add_in_place : add_block,
                       .in_place = in_place,
                       .user = &l,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * sweep.h: predictors and gradient of a regression from rows where they lie, for passes over all
+ * sweep.h: predictors, gradient and information of a regression from rows where they lie, for passes over all
  * rows (pass.c) and for minibatches whose scores nobody wants (minibatch.c): nothing is gathered,
  * and each row comes from memory once.
  *
@@ -14,7 +14,10 @@
 
 #include "model/model.h"
 
-enum { SGFSI_SWEEP_SPARE = 8 }; /* numbers of room behind eta */
+enum {
+    SGFSI_SWEEP_SPARE = 8, /* numbers of room behind eta */
+    SGFSI_SWEEP_ROWS = 256
+};
 
 typedef struct sgfsi_sweep {
     const sgfs_model *model;
@@ -33,6 +36,10 @@ int64_t sgfsi_sweep_rows(const sgfsi_sweep *s);
 void sgfsi_sweep_predict(const sgfsi_sweep *s, int64_t first, int64_t n, double *eta);
 /* g += those rows' part of the sums above (p numbers: r_0 first, where there is an intercept). */
 void sgfsi_sweep_add(const sgfsi_sweep *s, int64_t first, int64_t n, const double *r, double *g);
+/* A += sum_i weight_i x_i x_i' of those rows, standardised, in the first p of D rows and columns
+ * (D x D, lower). scratch: SGFSI_SWEEP_ROWS rows of D numbers. */
+void sgfsi_sweep_square(const sgfsi_sweep *s, int64_t first, int64_t n, const double *weight,
+                        double *A, double *scratch);
 /* The same for rows row[0..n) of the data, where all of them lie side by side. */
 bool sgfsi_sweep_fits_drawn(const sgfs_model *m);
 void sgfsi_sweep_predict_drawn(const sgfsi_sweep *s, const int64_t *row, int64_t n, double *eta);

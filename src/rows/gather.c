@@ -10,17 +10,33 @@
 #include <string.h>
 
 enum { AHEAD = 8, FIRST = 32, BLOCK = 256 }; /* rows */
-enum { LINE = 64, MOST = 8 * LINE };         /* bytes */
+enum { LINE = 64, MOST = 8 * LINE, BYTES_AHEAD = 4096 };
+
+/* How many of n rows of the table lie one behind the other from `first` on. */
+static int64_t beside_each_other(const sgfsi_table *t, int64_t first, int64_t n) {
+    if (t->cells != NULL) return n;
+    const sgfsi_part *p = sgfsi_table_part(t, first);
+    int64_t left = p->chunk_rows - (first - p->first) % p->chunk_rows;
+    if (left > p->first + p->rows - first) left = p->first + p->rows - first;
+    return left < n ? left : n;
+}
 
 /* One set of loops per storage type: x (n x p) and y (n) of the rows row[0..n), or of n rows from
  * `first` on where row is NULL. Either output may be NULL. */
 #define GATHER(NAME, name, type)                                                                   \
     static void gather_##name(const sgfs_data *d, const int64_t *row, int64_t first, int64_t n,    \
                               double *x, double *y) {                                              \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            const type *cell = (const void *)sgfsi_table_row(                                      \
-                &d->table, row != NULL ? row[i] : first + i, d->row_bytes);                        \
-            if (row != NULL && i + AHEAD < n) prefetch_row(d, row[i + AHEAD]);                     \
+        const type *cell = NULL;                                                                   \
+        for (int64_t i = 0, end = 0; i < n; i++) {                                                 \
+            if (i < end) {                                                                         \
+                cell += d->table.row_stride;                                                       \
+            } else {                                                                               \
+                int64_t at = row != NULL ? row[i] : first + i;                                     \
+                cell = (const void *)sgfsi_table_row(&d->table, at, d->row_bytes);                 \
+                if (row == NULL) end = i + beside_each_other(&d->table, at, n - i);                \
+            }                                                                                      \
+            if (row == NULL) __builtin_prefetch((const char *)cell + BYTES_AHEAD);                 \
+            else if (i + AHEAD < n) prefetch_row(d, row[i + AHEAD]);                               \
             if (y != NULL && d->target_col >= 0) y[i] = (double)cell[d->target_col];               \
             if (x == NULL) continue;                                                               \
             double *restrict out = x + i * d->p;                                                   \
@@ -81,17 +97,20 @@ bool sgfsi_data_stored(const sgfs_data *d, int64_t first, int64_t n, sgfsi_side_
     const sgfsi_table *t = &d->table;
     bool single = t->type == SGFSI_F32;
     if ((!single && t->type != SGFSI_F64) || d->spans != 1 || d->subset != NULL) return false;
+    const int64_t size = (int64_t)sgfsi_dtype_size(t->type);
     const char *cells = sgfsi_table_row(t, first, d->row_bytes);
-    *rows =
-        (sgfsi_side_by_side){.cells = cells + d->span[0].first * (int64_t)sgfsi_dtype_size(t->type),
-                             .single = single,
-                             .stride = t->row_stride,
-                             .n = n};
+    *rows = (sgfsi_side_by_side){.cells = cells + d->span[0].first * size,
+                                 .single = single,
+                                 .stride = t->row_stride,
+                                 .n = n,
+                                 .left = n};
     if (t->cells != NULL) return true;
     const sgfsi_part *p = sgfsi_table_part(t, first);
-    int64_t left = p->chunk_rows - (first - p->first) % p->chunk_rows;
-    if (left > p->first + p->rows - first) left = p->first + p->rows - first;
-    rows->n = left < n ? left : n;
+    int64_t end = p->first + p->rows - first;
+    rows->n = end < n ? end : n;
+    rows->left = beside_each_other(t, first, n);
+    rows->chunk = p->chunk_rows;
+    rows->gap = (p->chunk_bytes - p->chunk_rows * d->row_bytes) / size;
     return true;
 }
 

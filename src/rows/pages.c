@@ -49,8 +49,14 @@ typedef struct block {
     int64_t first, rows, chunk; /* first: within the part */
 } block;
 
-static int64_t table_row(const sgfs_data *d, const int64_t *row, int64_t i) {
-    return d->subset != NULL ? d->subset[row[i]] : row[i];
+/* What is visited: rows row[0..n) of the data, or n rows from `first` on where row is NULL. */
+typedef struct walk {
+    const int64_t *row;
+    int64_t first, n;
+} walk;
+
+static int64_t table_row(const sgfs_data *d, const walk *w, int64_t i) {
+    return sgfsi_data_table_row(d, w->row != NULL ? w->row[i] : w->first + i);
 }
 
 static block block_at(const sgfs_data *d, int64_t at) {
@@ -60,14 +66,17 @@ static block block_at(const sgfs_data *d, int64_t at) {
     return r;
 }
 
-/* The block that starts at row[*i]; *i moves behind it. */
-static block next_block(const sgfs_data *d, const int64_t *row, int64_t n, int64_t *i) {
-    int64_t at = table_row(d, row, (*i)++);
+/* The block that starts at the walk's row *i; *i moves behind it. */
+static block next_block(const sgfs_data *d, const walk *w, int64_t *i) {
+    int64_t at = table_row(d, w, *i), begin = (*i)++;
     block r = block_at(d, at);
-    if (*i == n || table_row(d, row, *i) != at + 1) return r;
+    if (*i == w->n || table_row(d, w, *i) != at + 1) return r;
     int64_t end = (r.chunk + 1) * r.part->chunk_rows;
     int64_t most = (end < r.part->rows ? end : r.part->rows) - r.first; /* of its chunk */
-    while (*i < n && r.rows < most && table_row(d, row, *i) == at + r.rows) r.rows++, (*i)++;
+    if (most > w->n - begin) most = w->n - begin;
+    if (w->row == NULL && d->subset == NULL) r.rows = most;
+    while (r.rows < most && table_row(d, w, begin + r.rows) == at + r.rows) r.rows++;
+    *i = begin + r.rows;
     return r;
 }
 
@@ -180,19 +189,24 @@ static sgfs_status touch_blocks(tour *now, const sgfs_data *d, int64_t blocks, c
     return SGFS_OK;
 }
 
-sgfs_status sgfsi_pages_rows(sgfsi_pages *v, const sgfs_data *d, const int64_t *row, int64_t n,
-                             sgfs_err *err) {
+static void ask_ahead(const sgfs_data *d, const walk *w) {
+    for (int64_t i = 0; i < w->n;) {
+        block r = next_block(d, w, &i);
+        advise(r.part, bytes_of(d, &r), MADV_WILLNEED);
+    }
+}
+
+static sgfs_status visit(sgfsi_pages *v, const sgfs_data *d, const walk *w, sgfs_err *err) {
     enum { SOME = 32 };
     block r[SOME];
-    if (d->table.parts == 0 || n < 1) return SGFS_OK;
     tour now = {.checked = true};
     bool counted = v->suspect || v->cold > 0;
     double faults = counted ? sgfsi_pages_faults() : 0;
     double begin = sgfsi_now();
-    if (v->cold > 0) sgfsi_pages_ahead(d, row, n); /* all at a time */
-    for (int64_t i = 0; i < n;) {
+    if (v->cold > 0) ask_ahead(d, w); /* all at a time */
+    for (int64_t i = 0; i < w->n;) {
         int64_t blocks = 0;
-        while (blocks < SOME && i < n) r[blocks++] = next_block(d, row, n, &i);
+        while (blocks < SOME && i < w->n) r[blocks++] = next_block(d, w, &i);
         sgfs_status status = touch_blocks(&now, d, blocks, r, err);
         if (status != SGFS_OK) return status;
     }
@@ -207,8 +221,8 @@ sgfs_status sgfsi_pages_rows(sgfsi_pages *v, const sgfs_data *d, const int64_t *
     v->suspect = slow;
     (void)enter(&now, d, NULL, NULL);
     v->bytes += (double)(now.pages * SGFSI_PAGE);
-    for (int64_t i = 0; !now.checked && i < n;) {
-        block at = next_block(d, row, n, &i);
+    for (int64_t i = 0; !now.checked && i < w->n;) {
+        block at = next_block(d, w, &i);
         if (at.part->packed == NULL) continue;
         sgfs_status status = at.part->packed->check(at.part, at.chunk, err);
         if (status != SGFS_OK) return status;
@@ -216,11 +230,14 @@ sgfs_status sgfsi_pages_rows(sgfsi_pages *v, const sgfs_data *d, const int64_t *
     return SGFS_OK;
 }
 
+sgfs_status sgfsi_pages_rows(sgfsi_pages *v, const sgfs_data *d, const int64_t *row, int64_t n,
+                             sgfs_err *err) {
+    if (d->table.parts == 0 || n < 1) return SGFS_OK;
+    return visit(v, d, &(walk){.row = row, .n = n}, err);
+}
+
 void sgfsi_pages_ahead(const sgfs_data *d, const int64_t *row, int64_t n) {
-    for (int64_t i = 0; d->table.parts > 0 && i < n;) {
-        block r = next_block(d, row, n, &i);
-        advise(r.part, bytes_of(d, &r), MADV_WILLNEED);
-    }
+    if (d->table.parts > 0) ask_ahead(d, &(walk){.row = row, .n = n});
 }
 
 /* ---- walking --------------------------------------------------------------------------------- */
@@ -234,11 +251,12 @@ static byte_range bytes_between(const sgfs_data *d, const block *r, int64_t to) 
     return (byte_range){bytes_of(d, r).from, bytes_of(d, &last).to};
 }
 
-/* Ask for the next block, and give back what lies a block behind. */
+/* Where the disk is slow, ask for the next block; give back what lies a block behind. */
 static void move_on(sgfsi_pages *v, const sgfs_data *d, int64_t first) {
     int64_t rows = BLOCK_BYTES / d->row_bytes + 1, N = d->N;
-    if (first != v->next) v->asked = v->kept = first;
-    if (v->asked < N && v->asked < first + rows) {
+    if (first != v->next) v->kept = first;
+    if (first != v->next || v->cold == 0) v->asked = first;
+    if (v->cold > 0 && v->asked < N && v->asked < first + rows) {
         block r = block_at(d, v->asked);
         int64_t to = v->asked + rows < N ? v->asked + rows : N;
         int64_t end = r.part->first + r.part->rows;
@@ -256,16 +274,8 @@ static void move_on(sgfsi_pages *v, const sgfs_data *d, int64_t first) {
 
 sgfs_status sgfsi_pages_range(sgfsi_pages *v, const sgfs_data *d, int64_t first, int64_t n,
                               sgfs_err *err) {
-    enum { LIST = 256 };
-    int64_t row[LIST];
-    if (d->table.parts == 0) return SGFS_OK;
+    if (d->table.parts == 0 || n < 1) return SGFS_OK;
     if (d->subset == NULL) move_on(v, d, first);
     v->next = first + n;
-    for (int64_t at = 0; at < n; at += LIST) {
-        int64_t count = n - at < LIST ? n - at : LIST;
-        for (int64_t i = 0; i < count; i++) row[i] = first + at + i;
-        sgfs_status status = sgfsi_pages_rows(v, d, row, count, err);
-        if (status != SGFS_OK) return status;
-    }
-    return SGFS_OK;
+    return visit(v, d, &(walk){.first = first, .n = n}, err);
 }

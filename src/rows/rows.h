@@ -86,15 +86,18 @@ sgfs_status sgfsi_data_refuse_text(const sgfs_data *d, const char *needs, sgfs_e
 /* What the run file's header says of the data. */
 sgfsi_json *sgfsi_data_describe(const sgfs_data *d);
 
-/* Rows as they lie in memory: the features of the first, those of the next `stride` numbers on. */
+/* Rows as they lie in memory: the features of the first, those of the next `stride` numbers on. In
+ * a packed file some numbers are passed over where a chunk ends: after `left` rows, and from there
+ * on after every `chunk`. */
 typedef struct sgfsi_side_by_side {
     const void *cells;
     bool single; /* floats, else doubles */
     int64_t stride, n;
+    int64_t left, chunk, gap; /* rows, rows, numbers */
 } sgfsi_side_by_side;
 
 /* Rows first .. of the data, as many of n as lie so. false: they have to be gathered: they are
- * sparse, chosen from a list, of another type, or not side by side. */
+ * sparse, chosen from a list, of another type, or their features are not side by side. */
 bool sgfsi_data_stored(const sgfs_data *d, int64_t first, int64_t n, sgfsi_side_by_side *rows);
 
 /* ---- batches --------------------------------------------------------------------------------- */

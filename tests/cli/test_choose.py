@@ -436,3 +436,21 @@ def test_other_commands_do_not_mind(site):
     site.ok("check-grad", "logistic", "--data", "small.csv")
     assert sample(site, "small.csv", *SHORT, "--validate", "small.csv").returncode == 0
     site.ok("predict", "a.run", "--data", "small.csv", "--out", "p.csv", "--overwrite")
+
+
+def test_counts_too_large_to_be_added_up(site):
+    """Sums of 10^16 are known to a few nats: what is decided by differences, row by row, has the Gaussian at the mode."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(100, 2))
+    save(site.folder / "large.csv", x, rng.poisson(1e14 * np.exp(0.1 * x[:, 0])))
+    done = site("sample", "poisson", "--data", "large.csv", "--out", "large.run", "--overwrite", "--max-time", "20", "--json", "--prior", "auto")
+    assert done.returncode == 0 and json.loads(done.stdout)["trust"], done.stderr
+    assert header(site, "large.run")["sampler"] == "exact-rows"
+    design, y = np.column_stack([np.ones(100), x]), np.loadtxt(site.folder / "large.csv", delimiter=",", skiprows=1)[:, 2]
+    beta = np.array([np.log(y.mean()), 0, 0])
+    for _ in range(20):
+        mu = np.exp(design @ beta)
+        A = design.T @ (design * mu[:, None])
+        beta += np.linalg.solve(A, design.T @ (y - mu))
+    for p, m, sd in zip(json.loads(done.stdout)["params"], beta, np.sqrt(np.diag(np.linalg.inv(A)))):
+        assert abs(p["mean"] - m) < 0.1 * sd and abs(p["sd"] / sd - 1) < 0.06, (p, m, sd)

@@ -175,6 +175,15 @@ static void check_syrk_t(const sgfs_device *dev, int64_t m, int64_t k, double a,
     free(wanted);
 }
 
+/* Every way in which the last tiles of a narrow product can overlap the others (syrk.c), and more
+ * rows than a strip has. */
+static void test_narrow_syrk_of_every_width(void **state) {
+    (void)state;
+    EACH_DEVICE(dev)
+    for (int64_t k = 1; k < 70; k++)
+        for (int64_t m = 8; m < 2000; m = 5 * m + 3) check_syrk_t(dev, m, k, 0.7, 1.5);
+}
+
 static void test_products_of_every_shape(void **state) {
     (void)state;
     EACH_DEVICE(dev) {
@@ -754,6 +763,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dot_and_axpy),
         cmocka_unit_test(test_products_of_every_shape),
+        cmocka_unit_test(test_narrow_syrk_of_every_width),
         cmocka_unit_test(test_factor_times_its_transpose_is_the_matrix),
         cmocka_unit_test(test_a_matrix_that_is_not_definite_is_located),
         cmocka_unit_test(test_solving_undoes_multiplying),

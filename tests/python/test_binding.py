@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The declarations follow the header, options the library's table, errors its sentences."""
+import concurrent.futures
 import ctypes
+import gc
 import logging
 import os
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -99,6 +102,28 @@ def test_ctrl_c_returns_what_there_is(sgfs):
     done = subprocess.run([sys.executable, "-c", INTERRUPT], capture_output=True, text=True,
                           env=environment, timeout=300)
     assert done.stdout.strip() == "stopped early True", done.stderr
+
+
+def test_threads_and_children_draw_the_same_numbers(sgfs):
+    x, y = rows()
+    seeds = (1, 2, 3)
+    expected = [sgfs.sample("linear", x, y, seed=seed, sampler="nuts").draws for seed in seeds]
+
+    def draw(seed):
+        return sgfs.sample("linear", x, y, seed=seed, sampler="nuts").draws
+
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        assert all(map(np.array_equal, pool.map(draw, seeds), expected))
+    fit = sgfs.sample("linear", x, y)
+    child = os.fork()
+    if child == 0:
+        same = np.array_equal(draw(1), expected[0])
+        del fit
+        gc.collect()
+        weakref.finalize._exitfunc()  # as at the end of a program
+        os._exit(0 if same else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert os.path.exists(fit._run.path), "the child took the parent's file with it"
 
 
 def test_examples_in_docstrings(sgfs):

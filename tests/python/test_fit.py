@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
 """A fit: what it says, predicts, saves and hands on is what the library says."""
 import json
+import os
 import pickle
+import subprocess
 
 import numpy as np
 import pytest
+
+OTHERS = [name for name in os.environ.get("SGFS_OTHER_PYTHONS", "").split(":") if name]
 
 
 @pytest.fixture(scope="module")
@@ -101,11 +105,34 @@ def test_compare_and_audit(sgfs, fit, people):
     assert report["needed"] and report["verdict"]
 
 
+@pytest.mark.filterwarnings("ignore::sgfs.SgfsWarning")  # where there is no gnuplot
+def test_a_page(sgfs, fit, people, tmp_path):
+    fit.report(tmp_path / "fit.html", test_data=dict(people[0]))
+    page = (tmp_path / "fit.html").read_text(encoding="utf-8")
+    assert fit.verdict.split(":")[0] in page and "city=Oslo" in page
+    with pytest.raises(sgfs.UsageError, match="exists"):
+        fit.report(tmp_path / "fit.html")
+    fit.report(tmp_path / "fit.html", fit, pictures=0, overwrite=True)
+    assert len((tmp_path / "fit.html").read_text(encoding="utf-8")) < len(page)
+    with pytest.raises(sgfs.UsageError, match="mean pictures"):
+        fit.report(tmp_path / "other.html", picture=3)
+
+
 def test_arviz(fit):
     arviz = pytest.importorskip("arviz")
     data = fit.to_arviz()
     assert np.array_equal(data["posterior"]["age"].values, fit["age"])
     assert len(arviz.summary(data)) == len(fit.names)
+
+
+@pytest.mark.parametrize("python", OTHERS or [None])
+def test_arviz_of_another_python(sgfs, python):
+    """ArviZ 1.x wants Python 3.12: SGFS_OTHER_PYTHONS names interpreters with other packages, by colons."""
+    if python is None:
+        pytest.skip("SGFS_OTHER_PYTHONS is not set: ArviZ is checked in the version that is here")
+    done = subprocess.run([python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", __file__, "-k",
+                           "test_arviz and not another"], capture_output=True, text=True)
+    assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout
 
 
 def test_a_weak_run_is_told_by_a_warning(sgfs, people):

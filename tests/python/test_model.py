@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from conftest import BUILD
 
 
 def rows():
@@ -46,6 +47,69 @@ def test_an_exception_has_its_traceback_and_keeps_the_draws(sgfs):
         sgfs.sample(own, *rows(), sampler="sgld", draws=100000, ess=1, thin=1, epsilon=1e-4)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
     assert caught.value.fit is not None and caught.value.fit.draws.shape[1] > 0
+
+
+def test_predictions(sgfs, tmp_path):
+    """Those of the callbacks are those of the built-in model for the same draws."""
+    def chance(theta, x):
+        return 1 / (1 + np.exp(-x @ theta))
+
+    own = sgfs.Model(logp, grad, dim=lambda cols: cols, predict=chance,
+                     draw=lambda theta, x, normal, uniform: uniform < chance(theta, x))
+    fit = sgfs.sample(own, *rows(), sampler="nuts", draws=200, ess=1, seed=3)
+    new = rows()[0][:7]
+    ones = np.column_stack([np.ones(7), new])
+    expected = (1 / (1 + np.exp(-np.einsum("cdj,ij->cdi", fit.draws, ones)))).mean((0, 1))
+    assert np.allclose(fit.predict(new), expected, rtol=1e-12)
+    assert set(np.unique(fit.predict(new, kind="draws"))) == {0, 1}
+    fit.save(tmp_path / "own.run")
+    opened = sgfs.open(tmp_path / "own.run")
+    with pytest.raises(sgfs.UsageError, match="model="):
+        opened.predict(new)
+    assert np.array_equal(opened.predict(new, model=own), fit.predict(new))
+    own.predict = lambda theta, x: 1 / 0
+    with pytest.raises(sgfs.NumericalError, match="not a number") as caught:
+        fit.predict(new)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    other = sgfs.Model(logp, grad, dim=3, name="other", predict=chance)
+    with pytest.raises(sgfs.UsageError, match="not with other"):
+        fit.predict(new, model=other)
+
+
+def test_a_compiled_file(sgfs):
+    library = BUILD / "examples" / "student_t.so"
+    if not library.exists():
+        pytest.skip("the example is not built")
+    x, _ = rows()
+    y = x @ [1.0, -2.0] + np.random.default_rng(3).standard_t(4, len(x))
+    fit = sgfs.sample(library, x, y, sampler="nuts", draws=200, ess=1, seed=3)
+    assert np.abs(fit.predict(x) - x @ [1.0, -2.0]).max() < 1
+    assert np.array_equal(fit.predict(x[:3], model=library), fit.predict(x[:3]))
+
+
+def test_ctrl_c_in_a_function_returns_what_there_is(sgfs):
+    calls = []
+
+    def interrupted(theta, x, y):
+        calls.append(1)
+        if len(calls) == 4000:
+            raise KeyboardInterrupt  # as Python's handler does it
+        return grad(theta, x, y)
+
+    own = sgfs.Model(logp, interrupted, dim=3)
+    options = {"sampler": "sgld", "draws": 100000, "ess": 1, "thin": 1, "epsilon": 1e-4}
+    with pytest.warns(sgfs.TrustWarning, match="stopped"):
+        fit = sgfs.sample(own, *rows(), **options)
+    assert 0 < fit.draws.shape[1] < 25000
+    calls[:] = [1] * 3999
+    with pytest.raises(KeyboardInterrupt):  # before the first draw
+        sgfs.sample(own, *rows(), **options)
+
+
+def test_names_are_counted_before_the_run(sgfs):
+    own = sgfs.Model(logp, grad, dim=3, names=["a"])
+    with pytest.raises(sgfs.UsageError, match="1 names, and the model 3"):
+        sgfs.sample(own, *rows())
 
 
 def test_a_wrong_shape_is_said(sgfs):

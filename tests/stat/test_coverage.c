@@ -105,7 +105,7 @@ static sgfs_config *config(void) {
 static sgfs_prediction predict(const sgfs_draws *draws, sgfs_config *cfg, const char *count) {
     sgfs_err err = {SGFS_OK, ""};
     set(cfg, "predict.draws", count);
-    sgfs_job *p = sgfs_predict_open(draws, "coverage_rows.csv", NULL, cfg, &err);
+    sgfs_job *p = sgfs_predict_open(draws, NULL, "coverage_rows.csv", NULL, cfg, &err);
     if (sgfs_job_run(p, &err) != SGFS_OK) fail_msg("%s", err.text);
     sgfs_prediction r = *(const sgfs_prediction *)sgfs_job_result(p);
     sgfs_job_free(p);

@@ -564,7 +564,7 @@ static char *slurp(const char *path, size_t *length) {
 
 static sgfs_prediction predict_file(const sgfs_draws *draws, sgfs_config *cfg, const char *out) {
     sgfs_err err = {SGFS_OK, ""};
-    sgfs_job *p = sgfs_predict_open(draws, "predict_rows.csv", out, cfg, &err);
+    sgfs_job *p = sgfs_predict_open(draws, NULL, "predict_rows.csv", out, cfg, &err);
     if (sgfs_job_run(p, &err) != SGFS_OK) fail_msg("%s", err.text);
     sgfs_prediction result = *(const sgfs_prediction *)sgfs_job_result(p);
     assert_int_equal(sgfs_job_run(p, &err), SGFS_EUSAGE); /* once */
@@ -617,7 +617,7 @@ static void test_threads_do_not_change_a_bit(void **state) {
 static char *write_in_blocks(const sgfs_draws *draws, const sgfs_config *cfg, int64_t most,
                              size_t *length) {
     sgfs_err err = {SGFS_OK, ""};
-    sgfs_job *job = sgfs_predict_open(draws, "predict_rows.csv", "predict_out.csv", cfg, &err);
+    sgfs_job *job = sgfs_predict_open(draws, NULL, "predict_rows.csv", "predict_out.csv", cfg, &err);
     sgfsi_predict *p = (sgfsi_predict *)job;
     if (p == NULL) fail_msg("%s", err.text);
     assert_true(p->most < N); /* else there is one block */
@@ -664,7 +664,7 @@ static void test_predictions_that_are_no_numbers_are_refused(void **state) {
     fputs("dose,age,bmi\n", f);
     for (int i = 0; i < N; i++) fputs(i == 600 ? "1e300,1e300,0\n" : "0.385,0.417,2\n", f);
     fclose(f);
-    sgfs_job *p = sgfs_predict_open(draws, "predict_rows.csv", "predict_out.csv", t.cfg, &err);
+    sgfs_job *p = sgfs_predict_open(draws, NULL, "predict_rows.csv", "predict_out.csv", t.cfg, &err);
     if (p == NULL) fail_msg("%s", err.text);
     assert_int_equal(sgfs_job_run(p, &err), SGFS_ENUMERIC);
     assert_null(sgfs_job_result(p));
@@ -684,7 +684,7 @@ static void test_fewer_draws_come_evenly_from_all_chains(void **state) {
     sgfs_draws *draws = sample(&t, t.cfg);
     write_file("predict_rows.csv", Y);
     set(t.cfg, "predict.draws", "12");
-    sgfs_job *job = sgfs_predict_open(draws, "predict_rows.csv", NULL, t.cfg, &err);
+    sgfs_job *job = sgfs_predict_open(draws, NULL, "predict_rows.csv", NULL, t.cfg, &err);
     const sgfsi_predict *p = (const sgfsi_predict *)job;
     assert_non_null(p);
     assert_int_equal(p->draws, 12);
@@ -707,7 +707,7 @@ static void test_stopping_leaves_no_file(void **state) {
     setting t = open_setting("linear", Y, "blas");
     sgfs_draws *draws = sample(&t, t.cfg);
     write_file("predict_rows.csv", Y);
-    sgfs_job *p = sgfs_predict_open(draws, "predict_rows.csv", "predict_out.csv", t.cfg, &err);
+    sgfs_job *p = sgfs_predict_open(draws, NULL, "predict_rows.csv", "predict_out.csv", t.cfg, &err);
     char temp[64];
     sgfs_job_stop(p);
     assert_int_equal(sgfs_job_run(p, &err), SGFS_ESTOPPED);
@@ -819,7 +819,7 @@ static void test_runs_that_do_not_say_what_they_were_made_with(void **state) {
     for (int k = 0; k < 3; k++) {
         sgfs_draws *old = sgfsi_draws_copy(draws, &err);
         sgfsi_json_int(old->header, lost[k], 0);
-        assert_null(sgfs_predict_open(old, "predict_rows.csv", NULL, t.cfg, &err));
+        assert_null(sgfs_predict_open(old, NULL, "predict_rows.csv", NULL, t.cfg, &err));
         assert_int_equal(err.code, SGFS_ERUNFILE);
         sgfs_draws_free(old);
     }

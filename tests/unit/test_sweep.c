@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * test_sweep.c: passes that take rows where they lie (posterior/sweep.h) against the same passes
  * over rows that are gathered, for which a list of all rows is enough: models, types of numbers,
- * numbers of columns, with and without an intercept, standardised, weighted; and minibatches.
+ * numbers of columns, with and without an intercept, standardised, weighted; with the information
+ * and without; packed in small chunks; and minibatches.
  */
 #include "posterior/posterior.h"
 #include "posterior/sweep.h"
@@ -79,7 +80,8 @@ static void compare(const setting *s) {
                *g = m != NULL ? sgfs_model_open(s->model, listed, cfg, &err) : NULL;
     if (g == NULL) fail_msg("%s", err.text);
     assert_true(sgfsi_sweep_fits(m) && !sgfsi_sweep_fits(g));
-    double theta[MOST + 2], G[2][MOST + 2], lp[2], most = 0;
+    static double A[2][(MOST + 2) * (MOST + 2)];
+    double theta[MOST + 2], G[2][MOST + 2], lp[2], most = 0, largest = 0;
     for (int64_t j = 0; j < m->D; j++) theta[j] = 0.02 * next_number(&seed);
     for (int k = 0; k < 2; k++)
         if (sgfsi_posterior_full(k == 0 ? m : g, theta, &lp[k], G[k], NULL, &err) != SGFS_OK)
@@ -87,6 +89,16 @@ static void compare(const setting *s) {
     for (int64_t j = 0; j < m->D; j++) most = fmax(most, fabs(G[1][j]));
     assert_near(lp[0], lp[1], 1e-12 * fabs(lp[1]), s->model);
     for (int64_t j = 0; j < m->D; j++) assert_near(G[0][j], G[1][j], 1e-11 * most, s->model);
+    for (int k = 0; k < 2; k++) /* and the information */
+        if (sgfsi_posterior_full(k == 0 ? m : g, theta, &lp[k], G[k], A[k], &err) != SGFS_OK)
+            fail_msg("%s", err.text);
+    for (int64_t j = 0; j < m->D; j++) largest = fmax(largest, A[1][j * m->D + j]);
+    assert_near(lp[0], lp[1], 1e-12 * fabs(lp[1]), s->model);
+    for (int64_t j = 0; j < m->D; j++) {
+        assert_near(G[0][j], G[1][j], 1e-11 * most, s->model);
+        for (int64_t i = 0; i <= j; i++)
+            assert_near(A[0][j * m->D + i], A[1][j * m->D + i], 1e-12 * largest, "information");
+    }
     compare_minibatches(m, theta);
     sgfs_model_free(g);
     sgfs_model_free(m);
@@ -103,6 +115,55 @@ static void test_rows_in_place_say_what_gathered_rows_say(void **state) {
         for (size_t c = 0; c < sizeof cols / sizeof *cols; c++)
             for (int bits = 0; bits < 16; bits++)
                 compare(&(setting){models[k], cols[c], bits & 1, bits & 2, bits & 4, bits & 8});
+}
+
+/* Chunks of a few rows with something between them, as packed files have them: the same bits. */
+static void test_chunks_change_nothing(void **state) {
+    enum { COLS = 20, CHUNK = 37, GAP = 11, CHUNKS = (ROWS + CHUNK - 1) / CHUNK };
+    static float x32[ROWS * COLS], chunks[CHUNKS * (CHUNK * COLS + GAP)];
+    static double y[ROWS];
+    const int64_t chunk = CHUNK * COLS + GAP;
+    uint64_t seed = 11;
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_config *cfg = unit_prior_config();
+    (void)state;
+    for (int64_t i = 0; i < CHUNKS * chunk; i++) chunks[i] = NAN;
+    for (int64_t i = 0; i < ROWS; i++) {
+        for (int64_t j = 0; j < COLS; j++) {
+            x32[i * COLS + j] = (float)next_number(&seed);
+            chunks[i / CHUNK * chunk + i % CHUNK * COLS + j] = x32[i * COLS + j];
+        }
+        y[i] = (double)(next_bits(&seed) >> 63);
+    }
+    const sgfs_arrays arrays = {.rows = ROWS, .cols = COLS, .x32 = x32, .y = y};
+    sgfs_data *d = sgfs_data_wrap(&arrays, cfg, &err);
+    if (d == NULL) fail_msg("%s", err.text);
+    sgfs_data chunked = *d;
+    sgfsi_part part = {.rows = ROWS,
+                       .cells = (const char *)chunks,
+                       .chunk_rows = CHUNK,
+                       .chunk_bytes = chunk * (int64_t)sizeof *chunks};
+    chunked.table.cells = NULL;
+    chunked.table.part = &part;
+    chunked.table.parts = 1;
+    const sgfs_data *both[] = {d, &chunked};
+    double theta[COLS + 1], G[2][COLS + 1], lp[2], A[2][(COLS + 1) * (COLS + 1)] = {{0}};
+    for (int64_t j = 0; j <= COLS; j++) theta[j] = 0.1 * next_number(&seed);
+    for (int k = 0; k < 2; k++) {
+        sgfs_model *m = sgfs_model_open("logistic", both[k], cfg, &err);
+        if (m == NULL || !sgfsi_sweep_fits(m)) fail_msg("%s", err.text);
+        assert_true(sgfsi_sweep_fits_drawn(m) == (k == 0));
+        if (sgfsi_posterior_full(m, theta, &lp[k], G[k], A[k], &err) != SGFS_OK)
+            fail_msg("%s", err.text);
+        sgfs_model_free(m);
+    }
+    assert_true(lp[0] == lp[1]);
+    assert_memory_equal(G[0], G[1], sizeof G[0]);
+    for (int64_t j = 0; j <= COLS; j++)
+        assert_memory_equal(A[0] + j * (COLS + 1), A[1] + j * (COLS + 1),
+                            sizeof **A * (size_t)(j + 1));
+    sgfs_data_free(d);
+    sgfs_config_free(cfg);
 }
 
 /* A mean of 10^5 sds would leave no digits of the difference of two sums. */
@@ -128,6 +189,7 @@ static void test_columns_far_from_zero_are_gathered(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_in_place_say_what_gathered_rows_say),
+        cmocka_unit_test(test_chunks_change_nothing),
         cmocka_unit_test(test_columns_far_from_zero_are_gathered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * blas.c: OpenBLAS and LAPACKE; the only file that sees their headers.
+ * blas.c: OpenBLAS and LAPACKE; the only file that sees their headers. Where one of their functions
+ * is slow for the shapes of this house, another file has a better one (syrk.c).
  *
  * Our matrices are row-major with a lower triangle. LAPACKE's row-major calls transpose into a
  * copy, so potrf, potri and tpqrt are called column-major with an upper triangle: the same bytes,
@@ -78,7 +79,10 @@ static void gemm_nn(SGFSI_HERE, int64_t m, int64_t r, int64_t k, double a, const
 
 static void syrk_t(SGFSI_HERE, int64_t m, int64_t k, double a, const double *X, double b,
                    double *C) {
-    cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, dim(k), dim(m), a, X, dim(k), b, C, dim(k));
+    if (sgfsi_narrow_syrk_fits(m, k)) sgfsi_narrow_syrk(m, k, a, X, b, C);
+    else
+        cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, dim(k), dim(m), a, X, dim(k), b, C,
+                    dim(k));
 }
 
 /* OpenBLAS asks whether a pivot is <= 0, which NaN is not: look for it on the diagonal. */

@@ -230,6 +230,10 @@ double *sgfsi_device_room(const sgfs_device *dev, int64_t n, sgfsi_arena *arena)
 void sgfsi_vec_exp(SGFSI_HERE, int64_t n, const double *x, double *y);
 void sgfsi_vec_log1p(SGFSI_HERE, int64_t n, const double *x, double *y);
 
+/* syrk_t of narrow matrices (syrk.c), and whether it is the better one for n x k. */
+bool sgfsi_narrow_syrk_fits(int64_t n, int64_t k);
+void sgfsi_narrow_syrk(int64_t n, int64_t k, double a, const double *X, double b, double *C);
+
 /* ---- the operations as functions ------------------------------------------------------------- */
 
 static inline double sgfsi_dot(SGFSI_HERE, int64_t n, const double *x, const double *y) {

@@ -119,7 +119,10 @@ static sgfs_status read_message(sgfsi_ipc *a, int *kind, size_t *header, sgfs_er
     uint32_t length = got == 8 ? sgfsi_get_u32(prefix + 4) : 0;
     if (got == 8 && sgfsi_get_u32(prefix) == 0xFFFFFFFF && length == 0) return SGFS_OK;
     if (got < 8 || sgfsi_get_u32(prefix) != 0xFFFFFFFF || length > MOST_HEAD)
-        return sgfsi_ipc_damaged(a, "no message begins where one should", err);
+        return sgfsi_ipc_damaged(a,
+                                 "no message begins where one should (of polars, streams can be "
+                                 "read, as write_ipc_stream writes them)",
+                                 err);
     status = read_bytes(a, &a->head, &a->head_room, length, err);
     if (status != SGFS_OK) return status;
     a->head_bytes = length;

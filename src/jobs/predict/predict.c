@@ -78,7 +78,8 @@ static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err 
             p->draw[k] = (sgfsi_draw){draws->chain[c].theta + at * draws->D, (uint32_t)c, at};
         }
     }
-    const sgfs_model_kind *kind = p->kind = find_kind(draws, p->job.cfg, err);
+    if (p->kind == NULL) p->kind = find_kind(draws, p->job.cfg, err);
+    const sgfs_model_kind *kind = p->kind;
     sgfs_config *old = kind != NULL ? recall_config(draws, p->job.cfg, err) : NULL;
     if (old == NULL) return sgfsi_why(err);
     const sgfsi_origin origin = {.kind = kind,
@@ -123,8 +124,21 @@ static void caution(sgfsi_predict *p, const sgfs_draws *draws) {
                   "The run is not complete (%.200s): predictions are of the draws it has.", state);
 }
 
-sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const char *data, const char *out,
-                            const sgfs_config *cfg, sgfs_err *err) {
+/* The kind of the caller's callbacks, if they are of the model that the run was made with. */
+static sgfs_status take_calls(sgfsi_predict *p, const sgfs_draws *draws,
+                              const sgfs_user_model *calls, sgfs_err *err) {
+    const char *name = sgfsi_json_get_text(draws->header, "model", "");
+    p->kind = sgfsi_user_kind(calls, "sgfs_predict_open", err);
+    if (p->kind == NULL) return sgfsi_why(err);
+    if (strcmp(p->kind->name, name) == 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "The run was made with the model %.100s, and not with %.100s.", name,
+                      p->kind->name);
+}
+
+sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const sgfs_user_model *user_model,
+                            const char *data, const char *out, const sgfs_config *cfg,
+                            sgfs_err *err) {
     sgfs_err own = {SGFS_OK, ""};
     if (err == NULL) err = &own;
     sgfsi_predict *p =
@@ -137,7 +151,9 @@ sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const char *data, const cha
     p->array = length >= 4 && strcmp(out + length - 4, ".npy") == 0;
     sgfs_status status = p->path == NULL || (out != NULL && p->out == NULL)
                              ? sgfsi_fail_memory(err, "predictions")
-                             : open_all(p, draws, err);
+                             : SGFS_OK;
+    if (status == SGFS_OK && user_model != NULL) status = take_calls(p, draws, user_model, err);
+    if (status == SGFS_OK) status = open_all(p, draws, err);
     if (status == SGFS_OK) caution(p, draws);
     if (status == SGFS_OK && p->result.state == NULL)
         status = sgfsi_fail_memory(err, "predictions");

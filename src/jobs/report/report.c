@@ -385,7 +385,7 @@ static sgfs_status predict(sgfsi_report *r, sgfs_err *err) {
     bool wanted =
         r->kind == NULL || r->kind == &sgfsi_picture_calibration || r->kind == &sgfsi_picture_roc;
     if (r->data[0] == '\0' || !wanted) return SGFS_OK;
-    r->prediction = sgfs_predict_open(r->run[0].draws, r->data, NULL, r->job.cfg, err);
+    r->prediction = sgfs_predict_open(r->run[0].draws, NULL, r->data, NULL, r->job.cfg, err);
     return r->prediction != NULL ? sgfs_job_run(r->prediction, err) : sgfsi_why(err);
 }
 
