@@ -495,7 +495,7 @@ def test_a_mean_far_from_zero_has_the_digits_that_tell_its_quantiles_apart(sgfs)
     rng = np.random.default_rng(3)
     x = rng.normal(size=100)
     np.savetxt(sgfs.folder / "far.csv", np.column_stack([x, 1e6 + x + rng.normal(size=100)]), delimiter=",", comments="", header="x,y", fmt="%.17g")
-    done = sgfs.ok("sample", "linear", "--data", "far.csv", "--target", "y", "--prior", "auto", "--out", "far.run")
+    done = sgfs.ok("sample", "linear", "--data", "far.csv", "--target", "y", "--prior", "auto", "--wide", "--out", "far.run")
     table = done.stdout[done.stdout.index("parameter "):].split("\n\n")[0].splitlines()
     mean, sd, _, low, middle, high = map(float, table[1].split()[1:7])
     assert abs(mean - 1e6) < 1 and 0.05 < sd < 0.2
