@@ -80,7 +80,7 @@ static sgfs_status wait_for(const char *program, pid_t pid, double seconds, cons
             while (waitpid(pid, code, 0) < 0 && errno == EINTR) continue;
             if (stopped)
                 return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: nothing was written.");
-            return sgfsi_fail(err, SGFS_EIO, "%.60s was not done after %.0f s and was ended.",
+            return sgfsi_fail(err, SGFS_EDATA, "%.60s was not done after %.0f s and was ended.",
                               program, seconds);
         }
         nanosleep(&nap, NULL);
@@ -101,13 +101,13 @@ static sgfs_status fail_program(const char *program, int code, int fd, sgfs_err 
         while (*line == ' ') line++;
     }
     if (WIFEXITED(code))
-        sgfsi_fail(err, SGFS_EIO, "%.60s failed with exit code %d: %.300s.", program,
+        sgfsi_fail(err, SGFS_EDATA, "%.60s failed with exit code %d: %.300s.", program,
                    WEXITSTATUS(code), line);
     else
-        sgfsi_fail(err, SGFS_EIO, "%.60s was ended by signal %d: %.300s.", program, WTERMSIG(code),
-                   line);
+        sgfsi_fail(err, SGFS_EDATA, "%.60s was ended by signal %d: %.300s.", program,
+                   WTERMSIG(code), line);
     free(text.bytes);
-    return SGFS_EIO;
+    return SGFS_EDATA;
 }
 
 sgfs_status sgfsi_child_run(const char *const words[], const sgfsi_buffer *input, double seconds,
@@ -120,7 +120,7 @@ sgfs_status sgfsi_child_run(const char *const words[], const sgfsi_buffer *input
     if (status == SGFS_OK && (error = start(words, file, &pid)) != 0)
         status = error == ENOENT
                      ? sgfsi_fail(err, SGFS_EUSAGE, "There is no program %.60s.", words[0])
-                     : sgfsi_fail(err, error == ENOMEM ? SGFS_ENOMEM : SGFS_EIO,
+                     : sgfsi_fail(err, error == ENOMEM ? SGFS_ENOMEM : SGFS_EDATA,
                                   "%.60s cannot be started: %s.", words[0], strerror(error));
     else if (status == SGFS_OK) status = wait_for(words[0], pid, seconds, stop, &code, err);
     if (status == SGFS_OK && code != 0)

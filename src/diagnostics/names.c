@@ -75,10 +75,10 @@ sgfs_status sgfsi_naming_match(const sgfsi_naming *j, int64_t R, const char *con
 sgfs_status sgfsi_naming_file(const sgfsi_naming *j, sgfsi_json **json) {
     size_t length;
     char *text = sgfsi_file_read(j->path, (size_t)1 << 30, &length, j->err);
-    if (text == NULL) return SGFS_EIO;
+    if (text == NULL) return sgfsi_why(j->err);
     *json = sgfsi_json_parse(text, length, j->path, j->err);
     free(text);
-    return *json != NULL ? SGFS_OK : SGFS_EDATA;
+    return *json != NULL ? SGFS_OK : sgfsi_why(j->err);
 }
 
 sgfs_status sgfsi_naming_numbers(const sgfsi_naming *j, const char *what, const sgfsi_json *array,

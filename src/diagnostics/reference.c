@@ -153,7 +153,7 @@ sgfs_status sgfsi_reference_read(const char *path, int64_t D, char *const *names
         return status;
     }
     sgfs_draws *d = sgfs_draws_open(path, err);
-    if (d == NULL) return SGFS_ERUNFILE; /* err has the reader's own code and sentence */
+    if (d == NULL) return sgfsi_why(err);
     sgfs_status status = take_run(&j, d, out);
     sgfs_draws_free(d);
     return status;

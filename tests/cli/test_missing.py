@@ -521,7 +521,7 @@ def test_missing_words_are_counted(sgfs):
 
 @pytest.mark.parametrize("holes, level", [(10, ""), (30, "warning: ")])
 def test_most_rows_are_not_left_out_without_a_warning(sgfs, holes, level):
-    made(sgfs, "holes.csv", [f"{i % 7 / 4},{'' if i < holes else i % 5},{'uvw'[i % 3]},{i % 3 / 4}" for i in range(40)],
+    made(sgfs, "holes.csv", [f"{i % 7 / 4},{'' if i < holes else i % 5},{'uvw'[i % 3]},{i * i % 11 / 4}" for i in range(40)],
          head="a,b,w,y")
     done = sgfs.ok("sample", "linear", "--data", "holes.csv", "--categorical", "w", "--na", "drop", "--out", "holes.run")
     line = next(x for x in done.stderr.split("\n") if "left out" in x)

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from xml.dom import minidom
 
 import numpy as np
 import pytest
@@ -67,6 +68,8 @@ def test_a_page_has_its_parts_and_every_picture_has_an_alternative_text(page):
     assert len(pictures) >= 15
     assert all(len(p["aria-label"]) > 20 and p["role"] == "img" for p in pictures)
     assert parsed.count("figure") == len(pictures)
+    for svg in re.findall(r"<svg .*?</svg>", page, re.S):
+        minidom.parseString(svg)  # well-formed
 
 
 def test_a_page_needs_no_other_file(page):
@@ -102,6 +105,8 @@ def test_names_from_files_are_text(sgfs):
     for kind in ("forest", "pairs", "density"):
         for ending in ("svg", "png", "pdf"):
             sgfs.ok("plot", "evil.run", kind, "--params", EVIL[1], "--out", f"{kind}.{ending}", "-q")
+    sgfs.ok("plot", "evil.run", "forest", "--out", "all.svg", "-q")
+    assert "; system \u2019touch pwned\u2019" in minidom.parse(str(sgfs.folder / "all.svg")).documentElement.toxml()
     assert not (sgfs.folder / "pwned").exists()
 
 
@@ -113,6 +118,8 @@ def test_each_kind_of_picture_is_a_file_of_its_own(site, ending, magic):
         site.ok("plot", "fit.run", kind, "--out", name, "-q")
         content = (site.folder / name).read_bytes()
         assert content.startswith(magic) and len(content) > 1000
+        if ending == "svg":
+            minidom.parseString(content)  # well-formed, or no browser shows it
 
 
 @needs_gnuplot

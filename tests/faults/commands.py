@@ -119,6 +119,9 @@ COMMANDS = [
     Command("export csv", f"export {IN}/words.run fit.csv --overwrite", ("fit.csv",)),
     Command("export npy", f"export {IN}/fit.run fit.npy", ("fit.npy",)),
     Command("export curve", f"export {IN}/curve.run fit.curve.csv", ("fit.curve.csv",)),
+    Command("report of several", f"report {IN}/fit.run {IN}/cv.run --reference {IN}/mode.json --threads 1 --out r.html",
+            ("r.html",)),
+    Command("plot png", f"plot {IN}/fit.run density --out p.png --threads 1 --overwrite", ("p.png",)),
     # What is refused.
     Command("exists", f"sample logistic --data {IN}/packed.sgd --sampler sgld --batch 8 --out fit.run",
             changes=("fit.run",), code=2),

@@ -118,6 +118,7 @@ static const char *draw_density(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
             sgfsi_plot_end(f);
             curves |= (int64_t)1 << k;
         }
+        p->lacks_memory = p->lacks_memory || sgfsi_arena_failed(&work);
         sgfsi_arena_free(&work);
     }
     /* the Gaussian that the curvature predicts */

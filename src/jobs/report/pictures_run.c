@@ -240,6 +240,7 @@ static const char *draw_spectrum(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
                  "spread: the stiffest direction is known %s times as precisely as the loosest.",
                  (long long)D, SGFSI_DIGITS(sqrt(condition), 3));
     }
+    p->lacks_memory = sgfsi_arena_failed(&work);
     sgfsi_arena_free(&work);
     return absent;
 }
@@ -578,6 +579,7 @@ static const char *draw_error(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
     for (int64_t k = 0; k < r->runs && curves < 64; k++) {
         if (r->run[k].is_reference) continue;
         int64_t n = sgfsi_report_errors(r, &r->run[k], POINTS, points);
+        p->lacks_memory = p->lacks_memory || n < 0;
         if (n < 2) continue;
         of[curves] = k;
         sgfsi_plot_data(f, curves++);

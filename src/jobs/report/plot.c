@@ -4,8 +4,8 @@
  * gnuplot reads the scripts as its standard input, with the data in them, and prints the pictures
  * one after another, each behind a line with a mark. It is started without its settings files, so
  * that a picture depends on the script alone. A name from a file reaches it in single quotes, where
- * nothing is expanded, with quotes doubled and without line ends; "noenhanced" makes _ and ^ what
- * they are.
+ * nothing is expanded, without line ends and with typographic quotes (of doubled ones gnuplot sees
+ * only those behind a letter); "noenhanced" makes _ and ^ what they are.
  *
  * An SVG of a page loses what is of use in a file only, and its marks get names of their own. Colours
  * stay as they are: the page's style says what they become on dark ground, and a file takes that
@@ -37,7 +37,7 @@ void sgfsi_plot_text(FILE *f, const char *text) {
     for (size_t n; *text != '\0' && used<LONGEST; text += n> 0 ? n : 1, used++) {
         n = sgfsi_printable_character((const unsigned char *)text);
         if (n == 0) fputc('?', f);
-        else if (*text == '\'') fputs("''", f);
+        else if (*text == '\'') fputs("\u2019", f);
         else fwrite(text, 1, n, f);
     }
     fputs(*text != '\0' ? "...'" : "'", f);
@@ -215,7 +215,7 @@ static sgfs_status take_svg(const sgfsi_report *r, const char *alt, const char *
                *defs = strstr(text, "</defs>"), *last = end;
     while (last > text && !begins(last, end, "</svg>")) last--;
     if (box == NULL || defs == NULL || box > end || defs > last)
-        return sgfsi_fail(err, SGFS_EIO, "gnuplot printed something else than an SVG.");
+        return sgfsi_fail(err, SGFS_EDATA, "gnuplot printed something else than an SVG.");
     FILE *f = sgfsi_io_memory(out);
     if (f == NULL) return sgfsi_fail_memory(err, "a picture");
     const char *close = strchr(box + strlen("viewBox=\""), '"');

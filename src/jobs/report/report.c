@@ -303,7 +303,7 @@ static sgfs_status add_picture(sgfsi_report *r, const sgfsi_picture_kind *kind, 
     FILE *f = sgfsi_io_memory(&p->script);
     if (f == NULL) return sgfsi_fail_memory(err, "a picture");
     p->absent = kind->draw(r, p, f);
-    bool whole = !ferror(f);
+    bool whole = !ferror(f) && !p->lacks_memory;
     return fclose(f) == 0 && whole ? SGFS_OK : sgfsi_fail_memory(err, "a picture");
 }
 
@@ -369,10 +369,11 @@ static sgfs_status make_pictures(sgfsi_report *r, sgfs_err *err) {
         snprintf(why.text, sizeof why.text,
                  "Pictures are drawn by gnuplot, which is not installed (on Debian: apt install "
                  "gnuplot-nox).");
-    /* A page can do without; a picture cannot. */
+    /* A page can do without gnuplot; a picture cannot. */
     if (status == SGFS_OK) return SGFS_OK;
-    if (r->kind != NULL || status == SGFS_ENOMEM || status == SGFS_ESTOPPED)
-        return sgfsi_fail(err, status == SGFS_EUSAGE ? SGFS_EIO : status, "%s", why.text);
+    bool without = status == SGFS_EUSAGE || status == SGFS_EDATA;
+    if (r->kind != NULL || !without)
+        return sgfsi_fail(err, without ? SGFS_EIO : status, "%s", why.text);
     sgfsi_say(sgfsi_config_log(r->job.cfg), SGFS_WARNING, "%s The page has none.", why.text);
     r->without = sgfsi_arena_text(&r->job.arena, why.text);
     return r->without != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the report");

@@ -44,6 +44,7 @@ struct sgfsi_picture {
     int64_t param, other; /* parameters; -1: none */
     char title[256], alt[600];
     const char *absent; /* why there is nothing to draw; NULL: there is */
+    bool lacks_memory;  /* a curve is not there for want of memory */
     int height;         /* of its own; 0: that of all */
     sgfsi_buffer script;
     char *svg; /* as it stands in the page; malloc'ed; NULL: it was not drawn */
@@ -131,6 +132,6 @@ extern const char *const sgfsi_report_style[], *const sgfsi_report_code[],
 /* The reference, and how far the runs are from it. */
 sgfs_status sgfsi_report_compare(sgfsi_report *r, sgfs_err *err);
 /* E1 and E2 of the moments of a run's first draws against the seconds they took: at most `most`
- * points of second, E1, E2. Returns how many. */
+ * points of second, E1, E2. Returns how many; -1: memory ran out. */
 int64_t sgfsi_report_errors(const sgfsi_report *r, const sgfsi_report_run *run, int64_t most,
                             double *points);

@@ -103,6 +103,7 @@ int64_t sgfsi_report_errors(const sgfsi_report *r, const sgfsi_report_run *run, 
         points[3 * count + 2] = E2;
         count++;
     }
+    bool lacked = sgfsi_arena_failed(&work);
     sgfsi_arena_free(&work);
-    return count;
+    return lacked ? -1 : count;
 }
