@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 # reports in a browser are skipped without it), and what draws the pictures of reports.
 DEPS      := gcc make cmake pkg-config libopenblas-dev liblapacke-dev librandom123-dev libjansson-dev \
              zlib1g-dev libnetcdf-dev libcmocka-dev
-TEST_DEPS := python3 python3-venv locales gnuplot-nox $(if $(CI),chromium)
+TEST_DEPS := python3 python3-venv locales gnuplot-nox tmux $(if $(CI),chromium)
 FUZZ_DEPS := clang libomp-dev
 PICTURE_DEPS := gnuplot-nox
 PAPER_DEPS := $(PICTURE_DEPS)

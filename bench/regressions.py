@@ -115,7 +115,7 @@ def text(N):
 
 
 def unrolled(N):
-    """The word that comes first in the file has no column, as with --categorical."""
+    """The most frequent word has no column, as with --categorical."""
     def write(folder, name):
         x, word, y = words(4, N)
         size = [len(np.unique(word[:, k])) - 1 for k in range(word.shape[1])]
@@ -124,8 +124,9 @@ def unrolled(N):
         out[:, :x.shape[1]] = np.round(x, 5)
         at = x.shape[1]
         for k in range(word.shape[1]):
-            for level in np.unique(word[:, k]):
-                if level == word[0, k]:
+            levels, count = np.unique(word[:, k], return_counts=True)
+            for level in levels:
+                if level == levels[count.argmax()]:
                     continue
                 out[:, at] = word[:, k] == level
                 at += 1

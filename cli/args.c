@@ -71,6 +71,7 @@ static sgfs_status unknown_flag(const cli_command *command, const char *flag, sg
     sgfs_option_info option;
     names[count++] = "quiet";
     names[count++] = "json";
+    names[count++] = "verbose";
     names[count++] = "help";
     if (cli_takes_config(command)) names[count++] = "config";
     for (int i = 0; command->flags[i].name != NULL; i++) names[count++] = command->flags[i].name;
@@ -81,7 +82,7 @@ static sgfs_status unknown_flag(const cli_command *command, const char *flag, sg
     if (near != NULL) {
         return cli_fail(err, SGFS_EUSAGE, "There is no flag --%s. Did you mean --%s?", flag, near);
     }
-    return cli_fail(err, SGFS_EUSAGE, "There is no flag --%s; `sgfs help %s` lists them.", flag,
+    return cli_fail(err, SGFS_EUSAGE, "There is no flag --%s; `sgfs help %s --help-all` lists them.", flag,
                     command->name);
 }
 
@@ -255,9 +256,11 @@ static sgfs_status take_flag(const cli_command *command, int argc, char **argv, 
     sgfs_option_info option;
     int own = find_own(command, name);
     bool quiet = strcmp(name, "quiet") == 0, json = strcmp(name, "json") == 0;
-    if ((quiet || json) && equals != NULL)
+    bool verbose = strcmp(name, "verbose") == 0;
+    if ((quiet || json || verbose) && equals != NULL)
         return cli_fail(err, SGFS_EUSAGE, "--%s takes no value.", name);
     if (quiet) return args->quiet = true, SGFS_OK;
+    if (verbose) return args->verbose = true, SGFS_OK;
     if (json) return args->json = true, SGFS_OK;
     if (strcmp(name, "config") == 0 && cli_takes_config(command))
         return (void)value_of(equals, argc, argv, at), SGFS_OK; /* read before: load_config */

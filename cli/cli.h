@@ -30,7 +30,7 @@ typedef struct cli_args {
     const char *given[16];  /* by position in the command's flags; NULL: not given */
     int manys;
     const char *many[16]; /* all values of the flag that the command lets repeat */
-    bool quiet, json;
+    bool quiet, json, verbose;
     const char *config;      /* the file of --config, or NULL */
     char config_sampler[64]; /* the sampler it names, or "" */
     char origin[512];        /* by option: who set it last, a cli_origin */
@@ -45,6 +45,7 @@ typedef struct cli_command {
     const char *name, *brief, *usage, *examples;
     const char *stages;    /* stages whose options apply: "run data model"; "" none */
     const cli_flag *flags; /* ends with a NULL name */
+    const char *usual;     /* options that people need, "Title: flag flag\n..."; NULL: all */
     int words;             /* MODEL, RUN: words of its own, where it takes --data too */
     const char *repeats;   /* the one of them that may be given several times, or NULL */
     sgfs_status (*run)(cli_args *args, sgfs_err *err);
@@ -105,7 +106,11 @@ void cli_data_show(const char *lines, char *out, size_t room);
 
 /* terminal.c: from now on what is printed holds no control characters. */
 void cli_guard_terminal(void);
-void cli_print_over(const char *line); /* to stderr, in place of the line that stands there */
+/* To stderr, in place of the line that stands there; cut off where the terminal ends. */
+void cli_print_over(const char *line);
+int cli_terminal_width(int fd); /* 80 where it is no terminal */
+/* A sentence and a line end; in a terminal with line ends between words, so that it fits. */
+void cli_print_wrapped(FILE *to, const char *before, const char *text);
 
 /* signals.c: from now on signals are heard (see its head). */
 void cli_listen(const char *command);
@@ -119,31 +124,40 @@ void cli_limit_time(double seconds);
 void cli_say_progress(const char *text); /* for whoever asks by SIGUSR1 */
 
 /* help.c */
-void cli_help(const cli_command *command);
+void cli_help(const cli_command *command, bool all); /* all: every option, not the usual */
 void cli_overview(void);
 
 /* cmd_summary.c: what the draws in a run file say, as a table or JSON. */
 sgfs_status cli_show_run(const cli_command *command, const cli_args *args, const char *path,
                          sgfs_err *err);
-#define CLI_VERBOSE_HELP "more of the run: its state, its costs, the sampler's own numbers, tau"
+
+#define CLI_WIDE_HELP    "every column of the table, also where the terminal is too narrow"
 
 /* print.c */
 /* How a summary is shown: at most `most` rows; run: the file, for commands to paste. */
 typedef struct cli_display {
     int64_t most;
-    bool verbose;
+    bool titled;        /* with the line that says what was run */
+    bool wide, verbose; /* wide: every column, whatever the terminal has room for */
     const char *run;
 } cli_display;
 void cli_print_summary(const sgfs_summary *s, const cli_display *how);
+void cli_print_quoted(const char *text); /* to stdout, as JSON */
+/* table.c */
+void cli_print_table(const sgfs_summary *s, const cli_display *how);
+void cli_print_csv(const sgfs_summary *s);
+void cli_print_num(double x, int width, int digits); /* a blank, and the number or "-" */
 /* The first column of a table, of n rows of `size` bytes that begin with their names. */
 int cli_name_width(int64_t n, const void *rows, size_t size, int rest);
-void cli_print_name(const char *name, int width); /* to stdout, in one line */
+void cli_print_name(const char *name, int width); /* to stdout, in one line; width 0: all of it */
+/* print.c */
 void cli_print_warnings(const sgfs_summary *s, FILE *to);
 void cli_print_compare(const sgfs_compare *c);
 void cli_print_mode(const sgfs_mode *m);
 void cli_print_check_grad(const sgfs_check_grad *c);
 void cli_print_audit(const sgfs_audit_report *r);
 void cli_message(sgfs_level level, const char *text, void *user); /* notes and warnings to stderr */
+double cli_now(void); /* seconds of a monotonic clock */
 bool cli_is_terminal(void); /* can the progress line be drawn over itself? */
 void cli_progress(const sgfs_progress *p, void *user);
 void cli_progress_end(void); /* leave the line */

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/printable.h"
@@ -43,7 +42,11 @@ static char *command_to_go_on(const cli_args *args, const char *path) {
 static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_err *err) {
     /* seconds until the first line of progress */
     double due = args->quiet ? INFINITY : cli_is_terminal() ? 0 : 2;
-    if (!args->quiet) fprintf(stderr, "%s -> %s\n", sgfs_run_describe(run), path);
+    if (!args->quiet) {
+        char to[300];
+        snprintf(to, sizeof to, " -> %.290s", path);
+        cli_print_wrapped(stderr, sgfs_run_describe(run), to);
+    }
     sgfs_run_on_progress(run, cli_progress, &due);
     cli_on_interrupt(stop, run);
     char *command = command_to_go_on(args, path);
@@ -71,15 +74,6 @@ static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_er
 
 /* ---- --dry-run ------------------------------------------------------------------------------- */
 
-static void print_quoted(const char *text) {
-    putchar('"');
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\') putchar('\\');
-        putchar((unsigned char)*text < ' ' ? ' ' : *text);
-    }
-    putchar('"');
-}
-
 static void keep_last(const sgfs_progress *p, void *user) {
     *(sgfs_progress *)user = *p;
 }
@@ -104,7 +98,7 @@ static sgfs_status rehearse(sgfs_run *run, const cli_args *args, double opened, 
     double seconds = opened + p.seconds + (p.eta > 0 ? p.eta : 0);
     if (args->json) {
         printf("{\n  \"run\": ");
-        print_quoted(sgfs_run_describe(run));
+        cli_print_quoted(sgfs_run_describe(run));
         printf(",\n  \"bytes_needed\": %.0f,\n  \"bytes_available\": %.0f,\n"
                "  \"seconds\": %.4g,\n  \"seconds_to_open\": %.4g,\n  \"iterations\": %lld,\n"
                "  \"iterations_per_s\": %.4g\n}\n",
@@ -127,12 +121,6 @@ static bool is_dry(const cli_args *args) {
     return strcmp(sgfs_config_get(args->cfg, "run.dry_run"), "true") == 0;
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static sgfs_status with_model(const sgfs_data *data, const char *name, const char *path,
                               cli_args *args, double begun, sgfs_err *err) {
     sgfs_model *model = sgfs_model_open(name, data, args->cfg, err);
@@ -144,7 +132,7 @@ static sgfs_status with_model(const sgfs_data *data, const char *name, const cha
     sgfs_status status = run == NULL      ? err->code
                          : resumed || dry ? SGFS_OK
                                           : sgfs_run_attach(run, path, err);
-    if (status == SGFS_OK && dry) status = rehearse(run, args, now() - begun, err);
+    if (status == SGFS_OK && dry) status = rehearse(run, args, cli_now() - begun, err);
     else if (status == SGFS_OK) status = walk(run, path, args, err);
     sgfs_run_free(run);
     sgfs_model_free(model);
@@ -155,7 +143,7 @@ static const cli_flag flags[] = {
     {"data", "FILE...", CLI_DATA_HELP},
     {"out", "RUN", "the run file to write (default: MODEL.run, MODEL-2.run, ...)"},
     {"resume", "RUN", "go on with a run that was interrupted, or make a complete one longer"},
-    {"verbose", NULL, CLI_VERBOSE_HELP},
+    {"wide", NULL, CLI_WIDE_HELP},
     {"allow-unconverged", NULL, "exit code 0 (not 7) where the draws are not to be trusted"},
     {NULL, NULL, NULL}};
 
@@ -198,7 +186,7 @@ static sgfs_status sample(cli_args *args, sgfs_err *err) {
     free(command);
     const char *limit = sgfs_config_get(args->cfg, "run.max_time"); /* of all that follows */
     cli_limit_time(strcmp(limit, "auto") == 0 ? NAN : strtod(limit, NULL));
-    const double begun = now();
+    const double begun = cli_now();
     sgfs_data *data = cli_open_data(&cmd_sample, args, resumed ? NULL : path, err);
     if (data == NULL) return err->code;
     sgfs_status status = with_model(data, model, path, args, begun, err);
@@ -219,6 +207,10 @@ const cli_command cmd_sample = {
         "  sgfs sample --resume fit.run                   # go on after an interruption\n"
         "  sgfs sample logistic --data data.npy --sampler sgfs-f --batch 500 --alpha 1 \\\n"
         "       --warmup 5000 --draws 200000 --thin 100 --chains 4 --seed 7 --out fit.run\n",
+    .usual = "Data: target features drop categorical reference-level log1p standardize na "
+             "weights exposure split validate\n"
+             "Prior: prior prior-precision\n"
+             "Sampling: sampler ess draws chains seed threads max-time dry-run overwrite\n",
     .stages = "run data prior fisher model sampler",
     .flags = flags,
     .words = 1,

@@ -3,12 +3,15 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
 enum { SHOWN = 30 }; /* rows of the table after sampling */
 
-static const cli_flag flags[] = {{"verbose", NULL, CLI_VERBOSE_HELP}, {NULL, NULL, NULL}};
+static const cli_flag flags[] = {{"wide", NULL, CLI_WIDE_HELP},
+                                 {"csv", NULL, "the table alone, as CSV with every digit"},
+                                 {NULL, NULL, NULL}};
 
 /* Does a run end with an exit code of its own? Where the program chose the length, whenever its
  * draws are not to be trusted; where the user did, a run that is only too short is what was asked
@@ -23,13 +26,20 @@ sgfs_status cli_show_run(const cli_command *command, const cli_args *args, const
                          sgfs_err *err) {
     bool sampled = command == &cmd_sample;
     cli_display how = {.most = sampled ? SHOWN : INT64_MAX,
-                       .verbose = cli_given(command, args, "verbose") != NULL,
+                       .wide = cli_given(command, args, "wide") != NULL,
+                       .verbose = args->verbose,
+                       /* said before sampling, on the same screen */
+                       .titled = !sampled || !isatty(STDOUT_FILENO) || !cli_is_terminal(),
                        .run = path};
     sgfs_draws *draws = sgfs_draws_open(path, err);
     sgfs_job *job = sgfs_summary_open(draws, args->cfg, err);
     sgfs_status status = sgfs_job_run(job, err);
     const sgfs_summary *s = sgfs_job_result(job);
     if (s != NULL && args->json) status = cli_print_json(job, err);
+    else if (s != NULL && !sampled && cli_given(command, args, "csv") != NULL) {
+        cli_print_csv(s);
+        cli_print_warnings(s, stderr);
+    }
     else if (s != NULL && sampled && args->quiet) cli_print_warnings(s, stderr);
     else if (s != NULL) cli_print_summary(s, &how);
     bool allowed = !sampled || cli_given(command, args, "allow-unconverged") != NULL;
@@ -51,23 +61,32 @@ static sgfs_status summary(cli_args *args, sgfs_err *err) {
 const cli_command cmd_summary = {
     .name = "summary",
     .brief = "can a run be trusted? its means, intervals, ESS and R-hat, with warnings",
-    .usage = "RUN [--verbose] [--json]",
+    .usage = "RUN [--odds] [--interval 0.95] [--params 'city*'] [--csv] [--json]",
     .examples =
         "  sgfs summary fit.run\n"
-        "  sgfs summary fit.run --verbose\n"
-        "  sgfs summary fit.run --json\n\n"
+        "  sgfs summary fit.run --odds --interval 0.95    # odds ratios with 95 % intervals\n"
+        "  sgfs summary fit.run --interval 0.95,hdi       # the shortest such intervals\n"
+        "  sgfs summary fit.run --params 'age,city*' --sort effect\n"
+        "  sgfs summary fit.run --odds --csv > odds.csv\n"
+        "  sgfs summary fit.run --verbose\n\n"
         "The first line says whether the numbers can be trusted, and if not, what to type next\n"
         "(the rules: docs/trust.md). What the columns mean:\n"
+        "  mean, sd  of the draws: estimate and its uncertainty\n"
+        "  5%, 95%   the ends of an interval that holds 90 % of the draws\n"
+        "  ess       effective number of independent draws, the smaller of the two below\n"
+        "  r_hat     1 when the chains agree; over 1.01 they agree only roughly\n"
+        "With --wide, or in a wide terminal:\n"
         "  mcse      Monte Carlo standard error of the mean\n"
-        "  5% ...    quantiles of the kept draws\n"
+        "  50%       the median\n"
         "  ess_bulk  effective number of independent draws, for the centre\n"
         "  ess_tail  the same for the 5 % and 95 % quantiles\n"
-        "  r_hat     1 when the chains agree; over 1.01 they agree only roughly\n"
+        "With --odds: exp of each coefficient, its median and interval. exp(intercept) is the\n"
+        "odds (or rate) where every column is 0.\n"
         "With --verbose:\n"
         "  tau       iterations per independent draw (autocorrelation time)\n"
         "  1/ATUC    independent draws of the slowest parameter per second of one chain\n"
         "  ridges    times something had to be added to keep the matrix positive definite\n",
-    .stages = "",
+    .stages = "summary",
     .flags = flags,
     .run = summary,
 };

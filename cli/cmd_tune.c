@@ -132,6 +132,7 @@ const cli_command cmd_tune = {
         "  sgfs tune logistic --data data.npy --sampler sgld --grid epsilon=1e-4,1e-5 \\\n"
         "       --grid batch=100,500 --holdout 0.2 --out best.json\n"
         "  sgfs tune logistic --data 'part-*.csv' --sampler sgld\n"
+        "  sgfs tune logistic --data data.npy --grid sampler=exact,nuts,sgfs-cv   # which one?\n"
         "  sgfs tune logistic --data data.npy --sampler sgfs-d --by error --reference truth.json\n"
         "  sgfs sample logistic --data data.npy --config best.json\n\n"
         "Without --grid: alpha 0, 1, 2, 4 for SGFS, else 0.1, 0.3, 1, 3, 10 times the sampler's "

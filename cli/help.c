@@ -17,9 +17,9 @@ void cli_overview(void) {
     for (const cli_command *const *c = cli_commands; *c != NULL; c++) {
         printf("  %-10s %s\n", (*c)->name, (*c)->brief);
     }
-    printf("  %-10s %s\n", "help", "sgfs help COMMAND: examples and every option");
+    printf("  %-10s %s\n", "help", "sgfs help COMMAND: examples and options (--help-all: every one)");
     printf(
-        "\nResults go to stdout, messages to stderr. Every command takes --json and --quiet.\n"
+        "\nResults go to stdout, messages to stderr. Every command takes --json, --quiet\nand --verbose.\n"
         "Exit codes: 0 ok, 1 internal error or out of memory, 2 wrong usage, 3 bad data or model,\n"
         "4 numerical failure, 5 input/output, 6 invalid run file, 7 draws not to be trusted "
         "(kept;\n"
@@ -38,6 +38,7 @@ static const char *stage_title(const char *stage) {
                                             {"report", "Report"},
                                             {"check", "Check"},
                                             {"audit", "Audit"},
+                                            {"summary", "Table"},
                                             {"pack", "Packing"}};
     for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
         if (strcmp(titles[i][0], stage) == 0) return titles[i][1];
@@ -47,13 +48,18 @@ static const char *stage_title(const char *stage) {
 
 static void print_flag(const char *name, const char *value, const char *help,
                        const char *otherwise) {
-    char left[192];
+    enum { LEFT = 22, PAGE = 80 };
+    char left[192], text[512];
     snprintf(left, sizeof left, "--%s%s%s", name, value[0] != '\0' ? " " : "", value);
-    printf("  %-28s", left);
-    if (strlen(left) > 28)
-        printf("\n  %-28s", ""); /* a long list of choices: help on its own line */
-    printf(" %s", help);
-    if (otherwise[0] != '\0') printf(" [%s]", otherwise);
+    snprintf(text, sizeof text, "%s%s%s%s", help, otherwise[0] != '\0' ? " [" : "", otherwise,
+             otherwise[0] != '\0' ? "]" : "");
+    printf("  %-*s", LEFT, left);
+    int at = 2 + (strlen(left) > LEFT ? PAGE : LEFT); /* long: help on its own line */
+    for (char *rest = text, *word; (word = strtok_r(rest, " \n", &rest)) != NULL;) {
+        int n = (int)strlen(word);
+        if (at + 1 + n > PAGE) at = printf("\n  %-*s", LEFT, "") - 1;
+        at += printf(" %s", word);
+    }
     putchar('\n');
 }
 
@@ -142,7 +148,31 @@ static void print_options(const cli_command *command) {
     }
 }
 
-void cli_help(const cli_command *command) {
+/* The options that most people need, in groups: lines of "Title: flag flag flag". */
+static void print_usual(const cli_command *command) {
+    sgfs_option_info o;
+    for (const char *group = command->usual; *group != '\0';) {
+        int title = (int)strcspn(group, ":"), all = (int)strcspn(group, "\n");
+        printf("\n%.*s:\n", title, group);
+        for (const char *flag = group + title + 1; flag < group + all;) {
+            flag += *flag == ' ';
+            size_t n = strcspn(flag, " \n");
+            for (int64_t i = 0; sgfs_option_at(i, &o); i++) {
+                if (!cli_applies(command, &o) || strlen(o.flag) != n ||
+                    strncmp(o.flag, flag, n) != 0)
+                    continue;
+                if (strcmp(o.type, "flag") == 0) print_switch(&o);
+                else print_option(&o);
+                break;
+            }
+            flag += n;
+        }
+        group += all + (group[all] == '\n');
+    }
+    printf("\n`sgfs help %s --help-all` has every option.\n", command->name);
+}
+
+void cli_help(const cli_command *command, bool all) {
     printf("sgfs %s: %s\n\nExamples:\n%s\nUsage: sgfs %s %s\n\n", command->name, command->brief,
            command->examples, command->name, command->usage);
     for (const cli_flag *f = command->flags; f->name != NULL; f++) {
@@ -153,5 +183,7 @@ void cli_help(const cli_command *command) {
                    "options from a JSON file, or those of a run file; flags override them", "");
     print_flag("json", "", "machine-readable output", "");
     print_flag("quiet", "", "no progress, no notes; sample prints no table (warnings stay)", "");
-    print_options(command);
+    print_flag("verbose", "", "what is of use to those who know the method, too", "");
+    if (command->usual != NULL && !all) print_usual(command);
+    else print_options(command);
 }

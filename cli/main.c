@@ -42,17 +42,17 @@ static int unknown_command(const char *name) {
     return exit_code(SGFS_EUSAGE);
 }
 
-static int help(const char *name) {
+static int help(const char *name, bool all) {
     const cli_command *command = name != NULL ? find_command(name) : NULL;
     if (name != NULL && command == NULL) return unknown_command(name);
-    if (command != NULL) cli_help(command);
+    if (command != NULL) cli_help(command, all);
     else cli_overview();
     return 0;
 }
 
-static bool asks_for_help(int argc, char **argv) {
+static bool has_word(int argc, char **argv, const char *word) {
     for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return true;
+        if (strcmp(argv[i], word) == 0) return true;
         if (strcmp(argv[i], "--") == 0) return false;
     }
     return false;
@@ -66,15 +66,23 @@ static int run(const cli_command *command, int argc, char **argv) {
         fprintf(stderr, "sgfs: out of memory\n");
         return 1;
     }
-    sgfs_config_on_message(args.cfg, cli_message, &args.quiet);
+    sgfs_config_on_message(args.cfg, cli_message, &args);
     sgfs_status status = cli_parse(command, argc, argv, &args, &err);
     if (status == SGFS_OK) status = command->run(&args, &err);
     const char *when = args.command == NULL ? ""
                        : args.with_old_data ? " To go on, when the data are as they were: "
                                             : " To go on: ";
-    if (status != SGFS_OK)
-        fprintf(stderr, "sgfs %s: %s%s%s\n", command->name, err.text, when,
-                args.command != NULL ? args.command : "");
+    if (status != SGFS_OK) {
+        char begin[64];
+        snprintf(begin, sizeof begin, "sgfs %.40s: ", command->name);
+        cli_progress_end();
+        if (isatty(STDERR_FILENO) && args.command != NULL) { /* to paste, in a line of its own */
+            cli_print_wrapped(stderr, begin, err.text);
+            fprintf(stderr, "%s%s\n", when + 1, args.command);
+        } else if (args.command != NULL)
+            fprintf(stderr, "%s%s%s%s\n", begin, err.text, when, args.command);
+        else cli_print_wrapped(stderr, begin, err.text);
+    }
     free(args.command);
     sgfs_config_free(args.cfg);
     cli_data_free(&args);
@@ -117,11 +125,13 @@ static int follow(int argc, char **argv) {
     if (argc < 2) return cli_overview(), exit_code(SGFS_EUSAGE);
     const char *name = argv[1];
     if (strcmp(name, "--version") == 0) return printf("sgfs %s\n", sgfs_version()), finish(0);
-    if (strcmp(name, "help") == 0) return finish(help(argc > 2 ? argv[2] : NULL));
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) return finish(help(NULL));
+    bool all = has_word(argc - 1, argv + 1, "--help-all");
+    if (strcmp(name, "help") == 0) return finish(help(argc > 2 ? argv[2] : NULL, all));
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) return finish(help(NULL, false));
     const cli_command *command = find_command(name);
     if (command == NULL) return unknown_command(name);
-    if (asks_for_help(argc - 2, argv + 2)) return finish(help(name));
+    bool asked = has_word(argc - 2, argv + 2, "--help") || has_word(argc - 2, argv + 2, "-h");
+    if (asked || all) return finish(help(name, all));
     return finish(run(command, argc - 2, argv + 2));
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/printable.h"
@@ -20,15 +21,40 @@ bool cli_is_terminal(void) {
 }
 
 void cli_progress_end(void) {
-    if (line_open) fputc('\n', stderr);
+    if (line_open) cli_print_over("");
     line_open = false;
 }
 
+double cli_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* How far the opening is, in the line where the progress of the draws will be; where stderr is no
+ * terminal, a line every two seconds. */
+static void show_tick(const char *text) {
+    static double last = -INFINITY;
+    double now = cli_now();
+    line_open = cli_is_terminal();
+    if (line_open) cli_print_over(text);
+    else if (now >= last + 2) {
+        fprintf(stderr, "%s\n", text);
+        last = now;
+    }
+}
+
 void cli_message(sgfs_level level, const char *text, void *user) {
-    const bool *quiet = user;
-    if (level == SGFS_NOTE && *quiet) return;
+    const cli_args *args = user;
+    if (level == SGFS_TICK) cli_say_progress(text);
+    if (level != SGFS_WARNING && args->quiet) return;
+    if (level == SGFS_DETAIL && !args->verbose) return;
+    if (level == SGFS_TICK) {
+        show_tick(text);
+        return;
+    }
     cli_progress_end();
-    fprintf(stderr, "%s%s\n", level == SGFS_WARNING ? "warning: " : "", text);
+    cli_print_wrapped(stderr, level == SGFS_WARNING ? "warning: " : "", text);
 }
 
 static void format_time(double seconds, char out[32]) {
@@ -70,6 +96,15 @@ sgfs_status cli_run_job(sgfs_job *job, const cli_args *args, sgfs_err *err) {
     return status;
 }
 
+void cli_print_quoted(const char *text) {
+    putchar('"');
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\') putchar('\\');
+        putchar((unsigned char)*text < ' ' ? ' ' : *text);
+    }
+    putchar('"');
+}
+
 sgfs_status cli_print_json(const sgfs_job *job, sgfs_err *err) {
     char *text = sgfs_job_json(job);
     if (text == NULL) return cli_fail(err, SGFS_ENOMEM, "Out of memory for the result.");
@@ -86,63 +121,9 @@ sgfs_status cli_print_json(const sgfs_job *job, sgfs_err *err) {
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* Columns a UTF-8 text takes, near enough: bytes that do not continue a character. */
-static int width_of(const char *text) {
-    int n = 0;
-    for (; *text != '\0'; text++) n += ((unsigned char)*text & 0xC0) != 0x80;
-    return n;
-}
-
-/* The first column of a table whose other columns take `rest`: as wide as its widest name, as long
- * as the table fits into a terminal or the names take 40 columns. */
-int cli_name_width(int64_t n, const void *rows, size_t size, int rest) {
-    enum { TERMINAL = 80, NAME = 40 };
-    int width = 9, most = TERMINAL - rest > NAME ? TERMINAL - rest : NAME;
-    for (int64_t i = 0; i < n; i++) { /* every row begins with its name */
-        int w = width_of(*(const char *const *)((const char *)rows + (size_t)i * size));
-        width = w > width ? w : width;
-    }
-    return width < most ? width : most;
-}
-
-/* A name is one line, whatever the file that it comes from holds. Of one that is too wide the
- * middle is left out: its beginning says the column, its end the word. Width 0: as it is. */
-void cli_print_name(const char *name, int width) {
-    int wide = width_of(name), at = 0, left_out = width > 0 && wide > width ? wide - width + 3 : 0;
-    int first = (width - 3) / 2; /* characters in front of the dots */
-    for (const char *c = name; *c != '\0'; c++) {
-        bool begins = ((unsigned char)*c & 0xC0) != 0x80;
-        if (begins) at++;
-        if (left_out > 0 && begins && at == first + 1) fputs("...", stdout);
-        if (left_out > 0 && at > first && at <= first + left_out) continue;
-        putchar(*c == '\n' || *c == '\t' ? '?' : *c);
-    }
-    printf("%*s", width > wide ? width - wide : 0, "");
-}
-
-enum { DIGITS = 4, MOST_DIGITS = 16 };
-
-static void print_digits(double x, int width, int digits) {
-    char text[32];
-    if (!isfinite(x)) snprintf(text, sizeof text, "-");
-    else snprintf(text, sizeof text, "%.*g", digits, x == 0 ? 0 : x); /* no -0 */
-    printf(" %*s", width, text);
-}
-
-static void print_num(double x, int width) {
-    print_digits(x, width, DIGITS);
-}
-
-/* Of a mean and its quantiles: more where the usual ones would hide how they differ. */
-static int digits_of(const sgfs_summary_row *r) {
-    double times = fabs(r->mean) / r->sd;
-    return times >= 1000 && isfinite(times) ? (int)fmin(floor(log10(times)) + 3, MOST_DIGITS)
-                                            : DIGITS;
-}
-
 void cli_print_warnings(const sgfs_summary *s, FILE *to) {
-    if (to == stderr && !s->trust) fprintf(to, "warning: %s\n", s->verdict); /* no table before */
-    for (int64_t i = 0; i < s->warnings; i++) fprintf(to, "warning: %s\n", s->warning[i]);
+    if (to == stderr && !s->trust) cli_print_wrapped(to, "warning: ", s->verdict); /* no table */
+    for (int64_t i = 0; i < s->warnings; i++) cli_print_wrapped(to, "warning: ", s->warning[i]);
 }
 
 /* What is not shown to everybody: costs in the units of the paper, and what had to be mended. */
@@ -181,7 +162,7 @@ static void print_bfmi(const sgfs_summary *s) {
     if (t->bfmi == NULL) return;
     for (int64_t c = 0; c < s->chains; c++) least = fmin(least, t->bfmi[c]);
     printf("E-BFMI");
-    for (int64_t c = 0; c < s->chains && s->chains <= SHOWN; c++) print_num(t->bfmi[c], 0);
+    for (int64_t c = 0; c < s->chains && s->chains <= SHOWN; c++) cli_print_num(t->bfmi[c], 0, 4);
     if (s->chains > SHOWN) printf(" at least %.4g", least);
     printf(" (one per chain; under 0.3 the tails are hard to reach%s)\n",
            t->thin > 1 ? "; thinning makes it look better than it is" : "");
@@ -239,48 +220,14 @@ static void print_next(const char *next, const char *run) {
                place + strlen(" RUN"));
 }
 
-static void print_table(const sgfs_summary *s, const cli_display *how) {
-    static const char *const title[] = {"mean", "sd",       "mcse",     "5%",    "50%",
-                                        "95%",  "ess_bulk", "ess_tail", "r_hat", "tau"};
-    static const int columns[] = {10, 10, 9, 10, 10, 10, 8, 8, 7, 8};
-    static const bool placed[] = {true, false, false, true, true, true, false, false, false, false};
-    const int count = how->verbose ? 10 : 9;
-    int64_t shown = s->dim < how->most ? s->dim : how->most;
-    char word[1024] = "RUN";
-    (void)sgfsi_shell_word(how->run, word, sizeof word);
-    int rest = 0, most = DIGITS, wide[10];
-    for (int64_t i = 0; i < shown; i++)
-        most = digits_of(&s->row[i]) > most ? digits_of(&s->row[i]) : most;
-    for (int k = 0; k < count; k++) {
-        wide[k] = columns[k] + (placed[k] ? most - DIGITS : 0);
-        rest += 1 + wide[k];
-    }
-    int width = cli_name_width(shown, s->row, sizeof *s->row, rest);
-    cli_print_name("parameter", width);
-    for (int k = 0; k < count; k++) printf(" %*s", wide[k], title[k]);
-    putchar('\n');
-    for (int64_t i = 0; i < shown; i++) {
-        const sgfs_summary_row *r = &s->row[i];
-        const double value[] = {r->mean, r->sd,       r->mcse,     r->q5,    r->q50,
-                                r->q95,  r->ess_bulk, r->ess_tail, r->r_hat, r->tau};
-        cli_print_name(r->name, width);
-        for (int k = 0; k < count; k++)
-            print_digits(value[k], wide[k], placed[k] ? digits_of(r) : DIGITS);
-        putchar('\n');
-    }
-    if (shown < s->dim)
-        printf("... and %lld more (sgfs summary %s shows all)\n", (long long)(s->dim - shown),
-               word);
-}
-
 void cli_print_summary(const sgfs_summary *s, const cli_display *how) {
-    print_text("", s->verdict, "");
+    cli_print_wrapped(stdout, "", s->verdict);
     print_next(s->next, how->run);
-    printf("\n%s\n", s->title);
+    if (how->titled) cli_print_wrapped(stdout, "\n", s->title);
     if (how->verbose || strcmp(s->state, "complete") != 0) printf("state: %s\n", s->state);
-    if (how->verbose && s->chosen[0] != '\0') printf("%s\n", s->chosen);
+    if (how->verbose && s->chosen[0] != '\0') cli_print_wrapped(stdout, "", s->chosen);
     putchar('\n');
-    print_table(s, how);
+    cli_print_table(s, how);
     printf("\n%lld chain%s x %lld kept draws, %.3g s%s\n", (long long)s->chains,
            s->chains == 1 ? "" : "s", (long long)s->draws, s->seconds,
            s->chains == 1 ? "" : " (sum over chains)");
@@ -350,12 +297,12 @@ void cli_print_compare(const sgfs_compare *c) {
     for (int64_t i = 0; i < c->dim; i++) {
         const sgfs_compare_row *r = &c->row[i];
         cli_print_name(r->name, width);
-        print_num(r->mean, 10);
-        print_num(r->reference, 10);
-        print_num(round(100 * r->z) / 100, 7);
-        print_num(r->sd, 10);
-        print_num(r->reference_sd, 10);
-        print_num(round(100 * r->z_sd) / 100, 7);
+        cli_print_num(r->mean, 10, 4);
+        cli_print_num(r->reference, 10, 4);
+        cli_print_num(round(100 * r->z) / 100, 7, 4);
+        cli_print_num(r->sd, 10, 4);
+        cli_print_num(r->reference_sd, 10, 4);
+        cli_print_num(round(100 * r->z_sd) / 100, 7, 4);
         putchar('\n');
     }
     putchar('\n');
@@ -382,8 +329,8 @@ void cli_print_mode(const sgfs_mode *m) {
     printf(" %10s %10s\n", "mode", "sd");
     for (int64_t i = 0; i < m->dim; i++) {
         cli_print_name(m->row[i].name, width);
-        print_num(m->row[i].mode, 10);
-        print_num(m->row[i].sd, 10);
+        cli_print_num(m->row[i].mode, 10, 4);
+        cli_print_num(m->row[i].sd, 10, 4);
         putchar('\n');
     }
     printf(
@@ -466,7 +413,7 @@ void cli_print_audit(const sgfs_audit_report *r) {
     print_audit_head(r, width);
     for (int64_t i = 0; i < r->dim; i++) {
         cli_print_name(r->row[i].name, width);
-        print_num(r->row[i].sd, 10);
+        cli_print_num(r->row[i].sd, 10, 4);
         for (int64_t k = 0; k < r->columns; k++)
             print_change(r->row[i].change[k].mean, r->row[i].change[k].mean_error);
         for (int64_t k = 0; k < r->columns; k++) print_spread(&r->row[i].change[k]);

@@ -12,6 +12,7 @@
 #endif
 #include <errno.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/printable.h"
@@ -81,10 +82,46 @@ void cli_guard_terminal(void) {
 }
 #endif
 
+int cli_terminal_width(int fd) {
+    struct winsize size = {0};
+    bool known = isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0;
+    return known && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+/* Bytes that take so many columns, near enough: a character is one. */
+static int bytes_of(const char *text, int columns) {
+    int n = 0;
+    for (; text[n] != '\0'; n++) {
+        bool begins = ((unsigned char)text[n] & 0xC0) != 0x80;
+        if (begins && columns-- == 0) break;
+    }
+    return n;
+}
+
+void cli_print_wrapped(FILE *to, const char *before, const char *text) {
+    int fd = to == stdout ? STDOUT_FILENO : STDERR_FILENO, width = cli_terminal_width(fd);
+    char whole[4096];
+    int length = snprintf(whole, sizeof whole, "%s%s", before, text);
+    if (!isatty(fd) || length >= (int)sizeof whole) {
+        fprintf(to, "%s%s\n", before, text);
+        return;
+    }
+    const char *at = whole;
+    for (; *at == '\n'; at++) putc('\n', to);
+    while (at[bytes_of(at, width)] != '\0') {
+        int most = bytes_of(at, width), n = most;
+        while (n > 0 && at[n] != ' ') n--;
+        if (n == 0) n = most; /* a word that is wider than the terminal */
+        fprintf(to, "%.*s\n", n, at);
+        at += n + (at[n] == ' ');
+    }
+    fprintf(to, "%s\n", at);
+}
+
 void cli_print_over(const char *line) {
     fflush(stderr);
     ssize_t written = write(STDERR_FILENO, "\r", 1);
-    fputs(line, stderr);
+    fprintf(stderr, "%.*s", bytes_of(line, cli_terminal_width(STDERR_FILENO) - 3), line); /* room for ^C */
     fflush(stderr);
     written += write(STDERR_FILENO, "\x1b[K", 3);
     (void)written;

@@ -20,8 +20,8 @@
  * globals.
  *   - A child that is forked after work with threads goes on with one thread, to the same numbers;
  *     a run or job that was at work in another thread at that moment is lost to it.
- *   - Options are named, not typed: sgfs_config_set(cfg, "sampler.alpha", "2", &err). `sgfs help
- *     sample` lists every key; sgfs_option_at walks the same table.
+ *   - Options are named, not typed: sgfs_config_set(cfg, "sampler.alpha", "2", &err). `sgfs list
+ *     options` has every key; sgfs_option_at walks the same table.
  */
 #ifndef SGFS_H
 #define SGFS_H
@@ -91,7 +91,12 @@ SGFS_API bool sgfs_option_at(int64_t index, sgfs_option_info *info);
 
 typedef struct sgfs_config sgfs_config;
 
-typedef enum sgfs_level { SGFS_NOTE = 0, SGFS_WARNING = 1 } sgfs_level;
+typedef enum sgfs_level {
+    SGFS_NOTE = 0,
+    SGFS_WARNING = 1,
+    SGFS_DETAIL = 2, /* of how it is done: for those who know the method */
+    SGFS_TICK = 3    /* how far work that takes long is, a few times a second: "Reading: 34 %" */
+} sgfs_level;
 typedef void (*sgfs_message_fn)(sgfs_level level, const char *text, void *user);
 
 SGFS_API sgfs_config *sgfs_config_new(void);
@@ -382,8 +387,13 @@ typedef enum sgfs_grade {
     SGFS_GRADE_WRONG      /* a chain failed, ran away, is stuck, or is where no other is */
 } sgfs_grade;
 
+/* What holds a share of a parameter's draws, and their median. */
+typedef struct sgfs_interval {
+    double low, centre, high;
+} sgfs_interval;
+
 typedef struct sgfs_summary {
-    int64_t dim, chains, draws;     /* kept draws per chain */
+    int64_t dim, chains, draws;     /* dim: rows here; kept draws per chain */
     sgfs_summary_row *row;          /* dim */
     double seconds, sample_seconds; /* chain-seconds in all, and those after warm-up */
     double rows_touched;            /* data rows read by all chains */
@@ -415,8 +425,16 @@ typedef struct sgfs_summary {
     sgfs_grade grade;
     const char *verdict; /* one sentence that begins with "Trust" or "Do not trust" */
     const char *next;    /* a command that may help, with RUN for the run file; "": none */
+    const char *sampler; /* "exact-rows" */
+    /* dim, with share of the draws each, of the parameters or, where ratio is not NULL, of exp of
+     * them ("odds ratio"); hdi: the shortest such. NULL: no option asks for intervals. */
+    sgfs_interval *interval;
+    double share;
+    bool hdi;
+    const char *ratio;
 } sgfs_summary;
-/* What the draws say, with warnings: an sgfs_summary. */
+/* What the draws say, with warnings: an sgfs_summary. Which rows it has, in what order and with
+ * which intervals: the options "summary.*"; everything else in it is about all parameters. */
 SGFS_API sgfs_job *sgfs_summary_open(const sgfs_draws *draws, const sgfs_config *cfg,
                                      sgfs_err *err);
 

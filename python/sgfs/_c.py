@@ -19,6 +19,8 @@ SGFS_ENOMEM = -12
 SGFS_ESTOPPED = -75
 SGFS_NOTE = 0
 SGFS_WARNING = 1
+SGFS_DETAIL = 2
+SGFS_TICK = 3
 SGFS_GRADE_TRUST = 0
 SGFS_GRADE_CARE = 1
 SGFS_GRADE_OPTIMISER = 2
@@ -39,6 +41,8 @@ CONSTANTS = {
     "SGFS_ESTOPPED": -75,
     "SGFS_NOTE": 0,
     "SGFS_WARNING": 1,
+    "SGFS_DETAIL": 2,
+    "SGFS_TICK": 3,
     "SGFS_GRADE_TRUST": 0,
     "SGFS_GRADE_CARE": 1,
     "SGFS_GRADE_OPTIMISER": 2,
@@ -219,6 +223,14 @@ class sgfs_audited(Structure):
     ]
 
 
+class sgfs_interval(Structure):
+    _fields_ = [
+        ("low", c_double),
+        ("centre", c_double),
+        ("high", c_double),
+    ]
+
+
 class sgfs_summary(Structure):
     _fields_ = [
         ("dim", c_int64),
@@ -259,6 +271,11 @@ class sgfs_summary(Structure):
         ("grade", c_int),
         ("verdict", c_char_p),
         ("next", c_char_p),
+        ("sampler", c_char_p),
+        ("interval", POINTER(sgfs_interval)),
+        ("share", c_double),
+        ("hdi", c_bool),
+        ("ratio", c_char_p),
     ]
 
 
@@ -530,6 +547,7 @@ STRUCTS = {
     "sgfs_curve_point": sgfs_curve_point,
     "sgfs_audit_change": sgfs_audit_change,
     "sgfs_audited": sgfs_audited,
+    "sgfs_interval": sgfs_interval,
     "sgfs_summary": sgfs_summary,
     "sgfs_compare_row": sgfs_compare_row,
     "sgfs_compare": sgfs_compare,

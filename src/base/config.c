@@ -162,7 +162,8 @@ static sgfs_status unknown_key(const sgfs_config *cfg, const char *key, sgfs_err
     if (near != NULL)
         return sgfsi_fail(err, SGFS_EUSAGE, "There is no option \"%s\". Did you mean \"%s\"?", key,
                           near);
-    return sgfsi_fail(err, SGFS_EUSAGE, "There is no option \"%s\"; `sgfs help sample` lists them.",
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "There is no option \"%s\"; `sgfs help sample --help-all` lists them.",
                       key);
 }
 

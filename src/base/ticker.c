@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * ticker.c: progress of reading, measuring and simulating, as notes through the message callback.
+ * ticker.c: progress of reading, measuring and simulating, through the message callback.
  */
 #include "base/ticker.h"
 
 #include <time.h>
 
-static const double interval = 2; /* seconds */
+static const double interval = 0.5; /* seconds */
 
 double sgfsi_now(void) {
     struct timespec t;
@@ -23,6 +23,6 @@ void sgfsi_tick(sgfsi_ticker *t, double fraction) {
     if (now < t->next) return;
     t->next = now + interval;
     double left = fraction > 0 ? (now - t->start) * (1 - fraction) / fraction : -1;
-    if (left < 0) sgfsi_say(t->log, SGFS_NOTE, "%s ...", t->what);
-    else sgfsi_say(t->log, SGFS_NOTE, "%s: %.0f %%, %.0f s to go", t->what, 100 * fraction, left);
+    if (left < 0) sgfsi_say(t->log, SGFS_TICK, "%s ...", t->what);
+    else sgfsi_say(t->log, SGFS_TICK, "%s: %.0f %%, %.0f s to go", t->what, 100 * fraction, left);
 }

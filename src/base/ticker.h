@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * ticker.h: a monotonic clock, and a note every two seconds from work that takes longer.
+ * ticker.h: a monotonic clock, and word twice a second from work that takes longer.
  */
 #pragma once
 
@@ -14,5 +14,5 @@ typedef struct sgfsi_ticker {
 } sgfsi_ticker;
 
 sgfsi_ticker sgfsi_ticker_start(const sgfsi_log *log, const char *what);
-/* Say how far the work is (fraction of 1) when two seconds have passed since the last time. */
+/* Say how far the work is (fraction of 1) when half a second has passed since the last time. */
 void sgfsi_tick(sgfsi_ticker *t, double fraction);

@@ -232,12 +232,13 @@ static sgfs_status weigh(field *f, sgfsi_forecast *ahead, sgfs_err *err) {
     double one = pass_cost(m);
     const sgfsi_anchor_search how = {.tolerance =
                                          sgfsi_config_num(f->cfg, "sampler.anchor_tolerance"),
-                                     .threads = sgfsi_context_threads(f->cfg)};
+                                     .threads = sgfsi_context_threads(f->cfg),
+                                     .start = plan->start};
     sgfs_status status = SGFS_OK;
     if (f->usable[ROWS]) {
         status = sgfsi_forecast_exact(m, &how, &plan->found, ahead, err);
         plan->anchor = ahead->anchor;
-        plan->pilot = ahead->start;
+        if (plan->start == NULL) plan->pilot = ahead->start;
         if (status == SGFS_OK)
             f->cost[ROWS] =
                 fmin(ahead->tau, 1e30) * (ahead->rows * (3500 + 130 * p) * R + D * D + 30000);

@@ -82,7 +82,8 @@ sgfs_status sgfsi_forecast_exact(const sgfs_model *m, const sgfsi_anchor_search 
     sgfs_model *small = sgfsi_model_smaller(m, out->pilot, &data);
     double *theta = SGFSI_DOUBLES(arena, m->D);
     /* the sampler's own pilot, where it has the same rows */
-    if (small != NULL && theta != NULL && sgfsi_anchor_pilot_rows(m) == out->pilot &&
+    if (small != NULL && theta != NULL && how->start == NULL &&
+        sgfsi_anchor_pilot_rows(m) == out->pilot &&
         sgfsi_anchor_pilot(small, how->threads, theta, &out->start.rows)) {
         out->start.pilot = out->pilot;
         here.start = out->start.start = theta;

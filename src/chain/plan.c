@@ -300,6 +300,9 @@ sgfs_status sgfsi_plan_make(sgfsi_plan *plan, const sgfs_model *model, const sgf
     sgfsi_plan_free(plan);
     *plan = (sgfsi_plan){
         .cfg = cfg, .log = sgfsi_config_log(cfg), .stop = plan->stop, .kinds = plan->kinds};
+    status = sgfsi_start_read(model, cfg, &plan->start, err);
+    plan->pilot.start = plan->start; /* where the search for an anchor begins, too */
+    if (status != SGFS_OK) return status;
     if (why != NULL) status = sgfsi_choose_fallback(plan, model, why, choice, err);
     else if (!chosen) status = sgfsi_choose(plan, model, choice, err);
     /* what only the sampler that was given up reads is not read, and that has been said */
@@ -308,7 +311,6 @@ sgfs_status sgfsi_plan_make(sgfsi_plan *plan, const sgfs_model *model, const sgf
         status = sgfsi_unread_fail(plan, model, unread, err);
     if (status == SGFS_OK) status = sgfsi_plan_fill(plan, model, err);
     if (status == SGFS_OK && choice->no_mode && sgfsi_config_auto(cfg, "run.ess")) plan->ess = 0;
-    if (status == SGFS_OK) status = sgfsi_start_read(model, cfg, &plan->start, err);
     /* at a point that was given chains begin exactly, unless --init says how far around it */
     if (plan->start != NULL && !sgfsi_config_given(cfg, "run.init")) plan->init = 0;
     bool free_start = model->kind->redundant && choice->automatic && plan->start == NULL;

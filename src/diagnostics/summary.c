@@ -20,6 +20,7 @@
 #include "diagnostics/energy.h"
 #include "diagnostics/ess.h"
 #include "diagnostics/moments.h"
+#include "diagnostics/report_rows.h"
 #include "diagnostics/summary.h"
 #include "diagnostics/trust.h"
 
@@ -225,7 +226,8 @@ static sgfs_status fill(const sgfs_draws *d, int64_t threads, summary *s, sgfs_e
     out->state = sgfsi_arena_text(&s->arena, d->state != NULL ? d->state : "unfinished");
     out->chosen = sgfsi_arena_text(&s->arena, sgfsi_json_get_text(d->header, "chosen", ""));
     out->row = sgfsi_arena_alloc(&s->arena, d->D, sizeof *out->row);
-    if (!out->title || !out->state || !out->chosen || !out->row)
+    out->sampler = sgfsi_arena_text(&s->arena, sgfsi_json_get_text(d->header, "sampler", ""));
+    if (!out->title || !out->state || !out->chosen || !out->sampler || !out->row)
         return sgfsi_fail_memory(err, "the summary");
     status = fill_rows(d, &used, threads, s, err);
     if (status != SGFS_OK) return status;
@@ -250,6 +252,15 @@ sgfs_summary *sgfsi_summary_new(const sgfs_draws *draws, int64_t threads, sgfs_e
     if (fill(draws, threads, s, err) == SGFS_OK) return &s->shown;
     sgfsi_summary_free(&s->shown);
     return NULL;
+}
+
+sgfs_status sgfsi_summary_report(sgfs_summary *shown, const sgfs_draws *draws, int64_t threads,
+                                 const sgfs_config *cfg, sgfs_err *err) {
+    summary *s = (summary *)shown;
+    sgfsi_used used;
+    sgfs_status status = sgfsi_used_of(draws, &s->arena, &used, err);
+    if (status != SGFS_OK) return status;
+    return sgfsi_report_rows(draws, &used, threads, cfg, shown, &s->arena, err);
 }
 
 void sgfsi_summary_free(sgfs_summary *shown) {
@@ -290,7 +301,8 @@ sgfsi_json *sgfsi_summary_json(const sgfs_summary *s) {
     sgfsi_json *out = sgfsi_json_object();
     SGFSI_JSON(out, s, trust, verdict);
     if (s->next[0] != '\0') sgfsi_json_text(out, "next", s->next);
-    SGFSI_JSON(out, s, title, state, chains, draws, dim);
+    SGFSI_JSON(out, s, title, state, chains, draws, dim, sampler);
+    if (s->interval != NULL) SGFSI_JSON(out, s, share, hdi);
     if (s->chosen[0] != '\0') sgfsi_json_text(out, "chosen", s->chosen);
     if (s->planned > 0) sgfsi_json_int(out, "draws_planned", s->planned);
     if (s->made > 0) sgfsi_json_int(out, "draws_made", s->made);
@@ -326,6 +338,11 @@ sgfsi_json *sgfsi_summary_json(const sgfs_summary *s) {
         sgfsi_json *param = sgfsi_json_object_in(params, NULL);
         SGFSI_JSON(param, row, name, mean, sd, mcse, q5, q50, q95, ess_bulk, ess_tail, r_hat,
                    sd_curvature, tau);
+        if (s->interval == NULL) continue;
+        const sgfs_interval *interval = &s->interval[row - s->row];
+        sgfsi_json *of = sgfsi_json_object_in(param, s->ratio != NULL ? "ratio" : "interval");
+        SGFSI_JSON(of, interval, centre, low, high);
+        if (s->ratio != NULL) sgfsi_json_text(of, "name", s->ratio);
     }
     return out;
 }

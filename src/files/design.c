@@ -37,6 +37,8 @@ const sgfs_option sgfsi_data_options[] = {
      "CSV columns of words or codes: names, numbers, ranges, or \"auto\" for all that hold words"},
     {"data.coding", "coding", SGFS_CHOICE, "onehot", 1, 0, "onehot|integer",
      "categorical columns as 0 and 1 for each word, or as numbers"},
+    {"data.reference_level", "reference-level", SGFS_TEXT, "", 1, 0, NULL,
+     "the word that others are compared with: city=Kiel,plan=pro (default: the most frequent)"},
     {"data.new_words", "new-words", SGFS_CHOICE, "refuse", 1, 0, "refuse|zero",
      "new rows with a word that the run has not seen: zero leaves all its columns 0"},
     {"data.columns", "columns", SGFS_INTEGER, "auto", 1, 1e6, NULL,

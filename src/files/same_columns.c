@@ -127,10 +127,13 @@ static sgfs_status look_up(const sgfsi_file_columns *first, const sgfsi_file_col
     if (lacks.count + extra.count > 0) {
         bool both = lacks.count > 0 && extra.count > 0;
         return sgfsi_fail(
-            err, SGFS_EDATA, "%.150s: its columns are not those of %.150s: it %s%s%s%s%s%s%s.",
+            err, SGFS_EDATA, "%.150s: its columns are not those of %.150s: it %s%s%s%s%s%s%s.%s",
             next->path, first->path, lacks.count > 0 ? "lacks " : "", lacks.text,
             lacks.count > SHOWN ? ", ..." : "", both ? ", and " : "",
-            extra.count > 0 ? "has besides " : "", extra.text, extra.count > SHOWN ? ", ..." : "");
+            extra.count > 0 ? "has besides " : "", extra.text, extra.count > SHOWN ? ", ..." : "",
+            strchr(lacks.text, '=') != NULL || strchr(extra.text, '=') != NULL
+                ? " Where words differ from file to file, pack the tables they come from together."
+                : "");
     }
     for (int64_t k = 0; status == SGFS_OK && k < first->wanted; k++) {
         if (sgfsi_file_columns_role(first, k) != sgfsi_file_columns_role(next, from[k]))

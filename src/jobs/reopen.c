@@ -231,7 +231,7 @@ sgfs_status sgfsi_reopen_check(const sgfs_draws *run, const sgfs_model *m, sgfs_
 /* What was cautioned against when the run was made need not be said twice. */
 static void pass_notes(sgfs_level level, const char *text, void *user) {
     const sgfsi_reopened *a = user;
-    if (level == SGFS_NOTE) sgfsi_say(&a->log, level, "%s", text);
+    if (level != SGFS_WARNING) sgfsi_say(&a->log, level, "%s", text);
 }
 
 sgfs_status sgfsi_reopen_open(sgfsi_reopened *a, const sgfs_draws *run, const char *path,

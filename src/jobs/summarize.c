@@ -4,6 +4,7 @@
  */
 #include "diagnostics/summary.h"
 
+#include "diagnostics/report_rows.h"
 #include "jobs/job.h"
 
 typedef struct summarize {
@@ -36,9 +37,13 @@ sgfs_job *sgfs_compare_open(const sgfs_draws *draws, const char *reference, cons
 
 static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     summarize *s = (summarize *)job;
-    if (s->reference == NULL)
-        job->result = s->summary = sgfsi_summary_new(s->draws, job->threads, err);
-    else job->result = s->compare = sgfsi_compare_new(s->draws, s->reference, job->threads, err);
+    sgfs_status status = SGFS_OK;
+    if (s->reference == NULL) {
+        s->summary = sgfsi_summary_new(s->draws, job->threads, err);
+        if (s->summary != NULL)
+            status = sgfsi_summary_report(s->summary, s->draws, job->threads, job->cfg, err);
+        job->result = status == SGFS_OK ? s->summary : NULL;
+    } else job->result = s->compare = sgfsi_compare_new(s->draws, s->reference, job->threads, err);
     return job->result != NULL ? SGFS_OK : sgfsi_why(err);
 }
 
@@ -53,7 +58,7 @@ static void close_summarize(sgfs_job *job) {
 }
 
 const sgfsi_job_kind sgfsi_job_summary = {.stage = "summary",
-                                          .options = sgfsi_no_options,
+                                          .options = sgfsi_summary_options,
                                           .doing = "summarizing",
                                           .run = run,
                                           .json = to_json,

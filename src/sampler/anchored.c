@@ -42,7 +42,7 @@ sgfs_status sgfsi_sampler_anchor(sgfs_sampler *s, double tolerance, bool remembe
     sgfsi_sampler_tell_prior(s, prior);
     if (a->pilot > 0)
         snprintf(pilot, sizeof pilot, ", after a pilot on %s rows", SGFSI_COMMAS((double)a->pilot));
-    sgfsi_say(s->log, SGFS_NOTE,
+    sgfsi_say(s->log, SGFS_DETAIL,
               "Anchor found in %lld passes over %s rows and %.2g s%s: %.1g posterior sd from the "
               "mode.",
               (long long)a->passes, SGFSI_COMMAS((double)s->model->data->N), a->seconds, pilot,

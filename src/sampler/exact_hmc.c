@@ -97,7 +97,7 @@ static sgfs_status plan_exact_hmc(sgfsi_plan *plan, const sgfs_problem *now, sgf
     ((settings *)plan->settings)->dense = now->D <= SGFSI_MOST_DENSE;
     if (!sgfsi_config_given(plan->cfg, "run.chains")) plan->chains = CHAINS;
     sgfsi_plan_lengths(plan, WARMUP, brief ? FEW : DRAWS, 1);
-    return sgfsi_plan_refuse_start(plan, "chains begin around the mode", err);
+    return sgfsi_plan_refuse_start(plan, true, "chains begin around the mode", err);
 }
 
 static int advise(const sgfsi_plan *plan, const char *advice[2]) {

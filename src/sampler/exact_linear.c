@@ -31,7 +31,7 @@ static sgfs_status plan_exact_linear(sgfsi_plan *plan, const sgfs_problem *now, 
     sgfs_status status = sgfsi_plan_refuse(plan, now, sgfsi_least_squares_refuses(now->model), err);
     if (status != SGFS_OK) return status;
     sgfsi_plan_lengths(plan, 0, 1000, NAN);
-    return sgfsi_plan_refuse_start(plan, "every draw is independent", err);
+    return sgfsi_plan_refuse_start(plan, true, "every draw is independent", err);
 }
 
 /* What was found, for the run file. */

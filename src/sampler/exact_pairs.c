@@ -68,7 +68,7 @@ static sgfs_status plan_pairs(sgfsi_plan *plan, const sgfs_problem *now, sgfs_er
     sgfs_status status = sgfsi_plan_refuse(plan, now, sgfsi_hill_refuses(now->model), err);
     if (status != SGFS_OK) return status;
     sgfsi_plan_lengths(plan, 200, 1000, NAN); /* five whole blocks */
-    return sgfsi_plan_refuse_start(plan, "chains begin at draws of the Gaussian at the mode", err);
+    return sgfsi_plan_refuse_start(plan, true, "chains begin at draws of the Gaussian at the mode", err);
 }
 
 static sgfs_status open_hill(sgfs_sampler *s, pairs *e, sgfs_err *err) {
@@ -86,7 +86,7 @@ static sgfs_status open_hill(sgfs_sampler *s, pairs *e, sgfs_err *err) {
     SGFSI_JSON(o, h, shift, accept, tau, excess, seconds);
     sgfsi_json_put(s->report, "pairs", o);
     if (isfinite(h->tau)) sgfsi_json_num(s->report, "tau_predicted", h->tau);
-    sgfsi_say(s->log, SGFS_NOTE,
+    sgfsi_say(s->log, SGFS_DETAIL,
               "Exact draws, up to Monte Carlo error: %.0f %% of proposals are accepted around a "
               "centre %.2g posterior sd from the mode (tried in %lld passes, %.2g s).",
               100 * h->accept, h->shift, (long long)h->passes, h->seconds);

@@ -86,7 +86,7 @@ static sgfs_status plan_exact(sgfsi_plan *plan, const sgfs_problem *now, sgfs_er
     sgfs_status status = sgfsi_plan_refuse(plan, now, why, err);
     if (status != SGFS_OK) return status;
     sgfsi_plan_lengths(plan, NAN, 1000, NAN);
-    return sgfsi_plan_refuse_start(plan, "chains begin at draws of the Gaussian at the anchor",
+    return sgfsi_plan_refuse_start(plan, true, "chains begin at draws of the Gaussian at the anchor",
                                    err);
 }
 
@@ -117,7 +117,7 @@ static sgfs_status open_table(sgfs_sampler *s, exact *e, sgfs_err *err) {
     sgfsi_format_commas(all, (double)psi->N);
     if (psi->block > 1)
         snprintf(table, sizeof table, ", drawn from blocks of %lld", (long long)psi->block);
-    sgfsi_say(s->log, SGFS_NOTE,
+    sgfsi_say(s->log, SGFS_DETAIL,
               "Exact draws, up to Monte Carlo error: an independent proposal asks about %s of %s "
               "rows%s (table made in one pass, %.2g s).",
               rows, all, table, psi->seconds);

@@ -41,7 +41,7 @@ static sgfs_status plan_laplace(sgfsi_plan *plan, const sgfs_problem *now, sgfs_
                           (long long)now->D, (long long)now->D, (int)SGFSI_MOST_DENSE);
     }
     sgfsi_plan_lengths(plan, 0, 1000, NAN);
-    return sgfsi_plan_refuse_start(plan, "every draw is independent", err);
+    return sgfsi_plan_refuse_start(plan, false, "every draw is independent", err);
 }
 
 static sgfs_status open_laplace(sgfs_sampler *sampler, sgfs_err *err) {

@@ -34,11 +34,12 @@ void sgfsi_sampler_fields(sgfs_sampler *s, sgfsi_fields *list) {
     sgfsi_fields_leave(list);
 }
 
-sgfs_status sgfsi_plan_refuse_start(const sgfsi_plan *plan, const char *because, sgfs_err *err) {
+sgfs_status sgfsi_plan_refuse_start(const sgfsi_plan *plan, bool seeds, const char *because,
+                                    sgfs_err *err) {
     const char *flag = sgfsi_config_given(plan->cfg, "run.init")    ? "--init"
                        : sgfsi_config_given(plan->cfg, "run.climb") ? "--climb"
-                       : sgfsi_config_given(plan->cfg, "run.start") ? "--start"
-                                                                    : NULL;
+                       : !seeds && sgfsi_config_given(plan->cfg, "run.start") ? "--start"
+                                                                              : NULL;
     if (flag == NULL) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EUSAGE, "%s has no meaning for sampler %s: %s.", flag,
                       plan->kinds.sampler->name, because);

@@ -130,9 +130,10 @@ void sgfsi_sampler_normals(const sgfs_sampler *s, int64_t t, uint32_t purpose, d
  * left. *more: 0 at first. */
 bool sgfsi_sampler_ridge(sgfs_sampler *s, double *more);
 
-/* For kinds whose chains have a beginning of their own: refuse --init, --climb and --start, the
- * sentence ending in `because`. */
-sgfs_status sgfsi_plan_refuse_start(const sgfsi_plan *plan, const char *because, sgfs_err *err);
+/* For kinds whose chains have a beginning of their own: refuse --init, --climb and, unless it
+ * seeds the search for an anchor, --start, the sentence ending in `because`. */
+sgfs_status sgfsi_plan_refuse_start(const sgfsi_plan *plan, bool seeds, const char *because,
+                                    sgfs_err *err);
 /* For exact kinds: why: NULL, or what is in the way of drawing from this posterior. */
 sgfs_status sgfsi_plan_refuse(const sgfsi_plan *plan, const sgfs_problem *now, const char *why,
                               sgfs_err *err);

@@ -132,7 +132,6 @@ static sgfs_status refuse_options(const sgfsi_plan *plan, const sgfs_problem *no
         {"fisher.fill", "fisher-fill", matrix},
         {"run.init", "init", begins},
         {"run.climb", "climb", begins},
-        {"run.start", "start", begins},
     };
     const char *no_anchor = sgfsi_anchor_refuses(now->model);
     if (no_anchor != NULL) {
@@ -359,7 +358,7 @@ static sgfs_status open_cv(sgfs_sampler *sampler, sgfs_err *err) {
     sgfsi_json_num(sampler->report, "tau_predicted", tau);
     sgfsi_json_num(sampler->report, "noise", s->around);
     if (s->step.given || !gains) return SGFS_OK;
-    sgfsi_say(sampler->log, SGFS_NOTE,
+    sgfsi_say(sampler->log, SGFS_DETAIL,
               "Gradient noise %.2g of the curvature: step %.3g, autocorrelation time %.3g.",
               s->around, h, tau);
     return SGFS_OK;

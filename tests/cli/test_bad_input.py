@@ -245,7 +245,7 @@ TABLE = [
     ("empty name", ("sample", "logistic", "--data", "good.csv", "--out", ""), USAGE,
      r"--out needs a value"),
     ("unknown flag", good("--bach", "9"), USAGE, r"no flag --bach\. Did you mean --batch\?"),
-    ("strange flag", good("--zzzzzz"), USAGE, r"no flag --zzzzzz; `sgfs help sample` lists"),
+    ("strange flag", good("--zzzzzz"), USAGE, r"no flag --zzzzzz; `sgfs help sample --help-all` lists"),
     ("short flag", good("-n"), USAGE, r"no flag "),
     ("unknown model", ("sample", "logisitc", "--data", "good.csv"), USAGE,
      r'no model "logisitc"\. Did you mean "logistic"\?'),

@@ -168,7 +168,7 @@ def test_missing_words(sgfs, which):
     write(sgfs.folder / "kept.csv", ["city,x,y", *(f"{c},{v},{k}" for c, v, k in zip(city, x, y) if c)])
     same(mode(sgfs, "w.csv", "--categorical", which, "--na", "drop"), mode(sgfs, "kept.csv", "--categorical", "city"))
     found = mode(sgfs, "w.csv", "--categorical", which, "--na", "mean")
-    first = next(c for c in city if c)
+    first = max(("Kiel", "Lyon", "Oslo"), key=city.count)  # the reference
     assert "city=NA" in found and f"city={first}" not in found and len(found) == 5
     write(sgfs.folder / "own.csv", ["city,x,y", *(f"{c or 'zz'},{v},{k}" for c, v, k in zip(city[1:], x[1:], y[1:]))])
     write(sgfs.folder / "later.csv", ["city,x,y", *(f"{c},{v},{k}" for c, v, k in zip(city[1:], x[1:], y[1:]))])

@@ -167,7 +167,23 @@ def test_a_run_with_a_start_repeats_itself(site):
 
 # ---- what is refused -----------------------------------------------------------------------------
 
-@pytest.mark.parametrize("sampler", ["exact-rows", "laplace", "sgfs-cv"])
+def test_the_search_for_an_anchor_begins_there(site):
+    """Another start is no reason for another sampler: it shortens the way to the mode, and draws differ by rounding."""
+    words = ("logistic", "--data", "rows.csv", "--draws", "60", "--chains", "2", "--overwrite", "--out")
+    site.ok("sample", *words, "cold.run")
+    site.ok("sample", *words, "warm.run", "--start", "cold.run")
+    told = [json.loads(site.ok("summary", run, "--json").stdout)["sampler"] for run in ("cold.run", "warm.run")]
+    assert told[0] == told[1] and told[0].startswith("exact")
+    mode = json.loads(site.ok("optimize", "logistic", "--data", "rows.csv", "--json").stdout)
+    put(site, "mode.json", mode["names"], mode["mean"])
+    passes = []
+    for more in ((), ("--start", "mode.json")):
+        done = site.ok("sample", *words, "cv.run", "--sampler", "sgfs-cv", "--verbose", *more)
+        passes.append(int(done.stderr.split("Anchor found in ")[1].split()[0]))
+    assert passes[1] < passes[0]
+
+
+@pytest.mark.parametrize("sampler", ["laplace"])
 def test_samplers_that_begin_elsewhere(site, sampler):
     start = put(site, "p.json", ["intercept", "a", "b"], [0, 0, 0])
     said = refused(site, "--sampler", sampler, "--start", start, code=USAGE)

@@ -119,7 +119,7 @@ def _read(fd):
 LONG = ["Professional_and_related_services_of_every_kind", "Professional_and_related_services_of_no_kind", "a\u00e9" * 30, "b"]
 
 
-@pytest.mark.parametrize("words, columns", [(("sample", "linear", *SHORT, "--chains", "1", "--overwrite", "--out", "long.run"), 9),
+@pytest.mark.parametrize("words, columns", [(("sample", "linear", *SHORT, "--chains", "1", "--overwrite", "--out", "long.run"), 6),
                                             (("optimize", "linear"), 2)])
 def test_long_names_keep_their_columns(site, words, columns):
     """The middle of a name that is too wide is left out, whatever its bytes; numbers stand below their titles."""
@@ -133,7 +133,7 @@ def test_long_names_keep_their_columns(site, words, columns):
     assert len(table) == 7 and len({len(line) for line in table}) == 1, table
     assert all(len(line.split()) == columns + 1 for line in table), table
     assert any(line.startswith("industry_of_the") and "..." in line and "of_no_kind " in line for line in table), table
-    assert columns == 9 or len(table[0]) == 80
+    assert len(table[0]) in (80, 96)
 
 
 def test_latin1_is_read_and_shown_as_what_it_is(site):
@@ -147,7 +147,7 @@ def test_latin1_is_read_and_shown_as_what_it_is(site):
         (site.folder / "rows.csv").write_bytes(text.encode(code))
         done = site.ok("sample", "linear", "--data", "rows.csv", "--categorical", "r\u00e9gion", *SHORT, "--chains", "1", "--out",
                        f"{code}.run", "--overwrite")
-        assert 'Column "r\u00e9gion"' in done.stderr and "r\u00e9gion=A\u00f1o" in done.stdout, done
+        assert 'Column "r\u00e9gion"' in done.stderr and "r\u00e9gion=\u00c9t\u00e9" in done.stdout, done
         said.append([line for line in done.stdout.split("\n") if line.startswith(("\u00e2ge", "r\u00e9gion"))])
         for other in ("latin-1", "utf-8"):
             (site.folder / "new.csv").write_bytes(text.encode(other))

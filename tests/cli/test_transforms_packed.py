@@ -35,7 +35,7 @@ def test_packed_rows_are_transformed_alike(site):
         assert np.allclose(mode(site, "all.sgd"), mode(site, "raw.csv", *words), rtol=1e-9, atol=1e-11)
 
 
-@pytest.mark.parametrize("more", [(), ("--project", "3"), ("--features", "b,a"), ("--drop", "a")])
+@pytest.mark.parametrize("more", [(), ("--project", "3"), ("--features", "log1p(b),a"), ("--drop", "a")])
 def test_predict_does_the_rest(site, more):
     """Packed with some transforms, sampled with more."""
     pack(site, "raw.csv", "all.sgd", *ALL)

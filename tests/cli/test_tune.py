@@ -152,8 +152,8 @@ def test_a_config_belongs_to_its_sampler(site):
 def test_help_shows_config_where_it_is_taken(site):
     for command in ("sample", "tune", "simulate"):
         assert "--config FILE" in site.ok("help", command).stdout
-    assert "--config" not in site.ok("help", "summary").stdout
-    assert site("summary", "other.run", "--config", "sgld.json").returncode == USAGE
+    assert "--config" not in site.ok("help", "compare").stdout
+    assert site("compare", "other.run", "--config", "sgld.json").returncode == USAGE
 
 
 # ---- mistakes ------------------------------------------------------------------------------------

@@ -319,7 +319,7 @@ static void test_config_suggests_the_key_that_was_meant(void **state) {
     sgfs_config *cfg = sgfsi_config_new(two_sets);
     refuse(cfg, "a.aplha", "1", "\"a.alpha\"?");
     refuse(cfg, "B.LOUT", "true", "\"b.loud\"?");
-    refuse(cfg, "z.nowhere.near", "1", "sgfs help sample");
+    refuse(cfg, "z.nowhere.near", "1", "sgfs help sample --help-all");
     sgfs_config_free(cfg);
 }
 

@@ -96,7 +96,7 @@ def load(entry):
 def compare(verdict, params, reference):
     """Fill in how far every mean and standard deviation is from the reference; by name."""
     told = {p["name"]: p for p in params}
-    if list(told) != reference["names"]:
+    if sorted(told) != sorted(reference["names"]):
         odd = sorted(set(told) ^ set(reference["names"]))[:3]
         verdict.wrong = f"other parameters than the reference: {odd}"
         return
@@ -119,6 +119,18 @@ def compare(verdict, params, reference):
     verdict.wrong = "; ".join(faults)
 
 
+def same_levels(frame, names):
+    """The words that ask for the references' own levels of reference: those that have no parameter."""
+    left_out = []
+    for column in frame.columns:
+        levels = {str(v) for v in frame[column].dropna().unique()} if frame[column].nunique() < 1000 else set()
+        known = {v for v in levels if any(n == f"{column}={v}" or n.startswith(f"{column}={v}[") or
+                                          n.endswith(f",{column}={v}]") for n in names)}
+        if known and len(levels - known) == 1:
+            left_out.append(f"{column}={(levels - known).pop()}")
+    return ("--reference-level", ",".join(left_out)) if left_out else ()
+
+
 def judge(program, entry, explicit, extra=(), seconds=SECONDS):
     """Run one set, and say how it came out."""
     from reference import csv_of
@@ -138,6 +150,8 @@ def judge(program, entry, explicit, extra=(), seconds=SECONDS):
         folder = pathlib.Path(folder)
         (folder / f"{entry.name}.csv").write_bytes(text)
         words = entry.command
+        if not entry.refused:
+            words += same_levels(frame, verdict.reference["names"])
         if explicit and not entry.refused:
             words += explicit_prior(program, entry, frame, folder)
         words = (*words, *extra, "--json", "-q", "--out", "zoo.run")

@@ -63,17 +63,24 @@ static int64_t order_of(const sgfsi_transform *s, const sgfs_config *cfg) {
     return order;
 }
 
-/* A --standardize behind which only rows are chosen is moved to the end. Unless it is kept
- * there, it is left to the design; where that does not see the training part it stays, to
- * measure. */
+/* A --standardize is moved to the end, wherever it was given, so that the units of a coefficient do
+ * not depend on the order of flags; only a --project behind it works on standardised columns.
+ * Unless it is kept there, it is left to the design; where that does not see the training part it
+ * stays, to measure. */
 static void leave_standardize(sgfsi_recipe *r, bool keep_last) {
     int64_t at = r->steps - 1;
     bool training = true;
-    while (at >= 0 && sgfsi_transform_rows(&r->step[at])) at--;
+    while (at >= 0 && r->step[at].kind != &sgfsi_transform_standardize &&
+           r->step[at].kind != &sgfsi_transform_project)
+        at--;
     if (at < 0 || r->step[at].kind != &sgfsi_transform_standardize) return;
     sgfsi_transform s = r->step[at];
     for (; at < r->steps - 1; at++) r->step[at] = r->step[at + 1];
     r->step[at] = s;
+    if (keep_last)
+        sgfsi_say(r->log, SGFS_NOTE,
+                  "The columns are written in units of their standard deviations (--standardize), "
+                  "and coefficients of runs with this file will be in these units.");
     if (keep_last) return;
     r->leaves = true;
     for (int64_t i = 0; i < r->steps; i++) {

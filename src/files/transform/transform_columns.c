@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -124,8 +125,20 @@ const sgfsi_transform_kind sgfsi_transform_drop = {
 
 static sgfs_status shape_log1p(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
     unsigned char *hit = s->self = sgfsi_arena_alloc(s->arena, s->in.cols + 1, 1);
-    s->out = s->in;
-    return hit != NULL ? find_hits(s, saved, hit, err) : sgfsi_fail_memory(err, "the columns");
+    if (hit == NULL) return sgfsi_fail_memory(err, "the columns");
+    sgfs_status status = find_hits(s, saved, hit, err);
+    if (status == SGFS_OK) status = make_shape(s, s->in.cols, err);
+    for (int64_t j = 0; j < s->in.cols && status == SGFS_OK; j++) {
+        s->out.origin[j] = s->in.origin[j];
+        s->out.name[j] = s->in.name[j];
+        if (!hit[j]) continue;
+        size_t room = strlen(s->in.name[j]) + sizeof "log1p()";
+        char *name = sgfsi_arena_alloc(s->arena, (int64_t)room, 1);
+        if (name == NULL) return sgfsi_fail_memory(err, "the names of columns");
+        snprintf(name, room, "log1p(%s)", s->in.name[j]);
+        s->out.name[j] = name;
+    }
+    return status;
 }
 
 static void tell_log1p(const sgfsi_transform *s, sgfsi_json *out) {
@@ -154,19 +167,134 @@ const sgfsi_transform_kind sgfsi_transform_log1p = {
 
 /* ---- --categorical --------------------------------------------------------------------------- */
 
+/* The columns of one column's words. Words are numbered as they were met. */
+typedef struct levels {
+    int64_t left_out;   /* the word without a column, which the intercept stands for; -1: none */
+    int64_t *order;     /* words: their numbers, as their columns follow one another */
+    int64_t *place;     /* words: which of the columns; -1: none */
+    double *count;      /* room: how often each word was met, by weight */
+    int64_t room;
+} levels;
+
 typedef struct words {
-    bool onehot,
-        reference;    /* reference: the first word has no column, the intercept stands for it */
-    bool unseen_zero; /* a word that is none of them has 0 in all its columns */
+    bool onehot, reference;       /* reference: one word of each column has no column */
+    bool unseen_zero;             /* a word that is none of them has 0 in all its columns */
+    bool counted;                 /* every row has been looked at */
+    const char *wanted;           /* --reference-level: "city=Kiel,plan=pro" */
     sgfsi_dictionary *dictionary; /* in.cols; count 0: numbers */
+    levels *levels;               /* in.cols */
 } words;
 
-/* The word without a column, of those that have one: the first that is not the one for missing
- * values. */
-static int64_t reference_of(const words *w, int64_t j) {
+/* What is missing is never the reference, unless there is nothing else. */
+static bool is_missing_word(const char *word) {
+    return strcmp(word, "NA") == 0;
+}
+
+/* Do the words come in this order? Numbers by value, all else by bytes, what is missing last. */
+static int compare_words(const char *a, const char *b) {
+    double x, y;
+    if (is_missing_word(a) || is_missing_word(b)) return is_missing_word(a) - is_missing_word(b);
+    bool numbers = sgfsi_text_num(a, &x) && sgfsi_text_num(b, &y);
+    if (numbers && x != y) return x < y ? -1 : 1;
+    return strcmp(a, b);
+}
+
+typedef struct numbered {
+    const char *word;
+    int64_t number;
+} numbered;
+
+static int by_word(const void *a, const void *b) {
+    return compare_words(((const numbered *)a)->word, ((const numbered *)b)->word);
+}
+
+/* The columns of the words follow one another in this order, less the one that is left out. */
+static void place_words(const words *w, int64_t j) {
+    const levels *l = &w->levels[j];
+    int64_t column = 0;
+    for (int64_t k = 0; k < w->dictionary[j].count; k++)
+        l->place[l->order[k]] = l->order[k] == l->left_out ? -1 : column++;
+}
+
+/* Made at the first look, when the columns are known. */
+static sgfs_status need_levels(sgfsi_transform *s, sgfs_err *err) {
+    words *w = s->self;
+    if (w->levels == NULL)
+        w->levels = sgfsi_arena_alloc(s->arena, s->in.cols + 1, sizeof *w->levels);
+    return w->levels != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the words");
+}
+
+static sgfs_status make_levels(sgfsi_transform *s, int64_t j, sgfs_err *err) {
+    const words *w = s->self;
+    levels *l = &w->levels[j];
+    int64_t count = w->dictionary[j].count;
+    l->order = sgfsi_arena_alloc(s->arena, 2 * count + 1, sizeof *l->order);
+    if (l->order == NULL) return sgfsi_fail_memory(err, "the words");
+    l->place = l->order + count;
+    for (int64_t k = 0; k < count; k++) l->order[k] = k;
+    return SGFS_OK;
+}
+
+static sgfs_status sort_words(sgfsi_transform *s, int64_t j, sgfs_err *err) {
+    const words *w = s->self;
     const sgfsi_dictionary *d = &w->dictionary[j];
-    if (!w->reference) return -1;
-    return d->count > 1 && strcmp(d->word[0], "NA") == 0;
+    levels *l = &w->levels[j];
+    numbered *list = sgfsi_arena_alloc(s->arena, d->count + 1, sizeof *list);
+    if (list == NULL) return sgfsi_fail_memory(err, "the words");
+    for (int64_t k = 0; k < d->count; k++) list[k] = (numbered){d->word[k], k};
+    qsort(list, (size_t)d->count, sizeof *list, by_word);
+    for (int64_t k = 0; k < d->count; k++) l->order[k] = list[k].number;
+    /* the reference: the most frequent word, the first of several such */
+    l->left_out = w->reference && d->count > 0 ? l->order[0] : -1;
+    double most = -1;
+    for (int64_t k = 0; w->reference && k < d->count; k++) {
+        int64_t number = l->order[k];
+        double count = number < l->room ? l->count[number] : 0;
+        if (is_missing_word(d->word[number]) || count <= most) continue;
+        most = count;
+        l->left_out = number;
+    }
+    return SGFS_OK;
+}
+
+/* The longest of n texts with which `at` begins, with `end` behind it (a comma may be missing at the
+ * end of it all); a text may hold this letter itself. -1: none. */
+static int64_t begins_with(const char *at, int64_t n, const char *const *text, char end) {
+    int64_t best = -1;
+    size_t longest = 0;
+    for (int64_t k = 0; k < n; k++) {
+        size_t length = strlen(text[k]);
+        if (length < longest || strncmp(at, text[k], length) != 0) continue;
+        if (at[length] != end && (end == '=' || at[length] != '\0')) continue;
+        best = k;
+        longest = length;
+    }
+    return best;
+}
+
+/* "city=Kiel,plan=pro" into left_out. */
+static sgfs_status take_wanted(const sgfsi_transform *s, sgfs_err *err) {
+    const words *w = s->self;
+    for (const char *at = w->wanted; at != NULL && *at != '\0';) {
+        int64_t j = begins_with(at, s->in.cols, s->in.name, '=');
+        if (j < 0 || w->dictionary[j].count == 0)
+            return sgfsi_fail(err, SGFS_EUSAGE,
+                              "--reference-level %.100s: give a column of words and one of them, "
+                              "as in city=Kiel.",
+                              at);
+        const sgfsi_dictionary *d = &w->dictionary[j];
+        at += strlen(s->in.name[j]) + 1;
+        int64_t k = begins_with(at, d->count, (const char *const *)d->word, ',');
+        if (k < 0)
+            return sgfsi_fail(err, SGFS_EUSAGE,
+                              "--reference-level: column \"%.60s\" has no word \"%.*s\"; it has "
+                              "\"%.60s\", for example.",
+                              s->in.name[j], (int)strcspn(at, ",") % 100, at, d->word[0]);
+        w->levels[j].left_out = k;
+        at += strlen(d->word[k]);
+        at += *at == ',';
+    }
+    return SGFS_OK;
 }
 
 static int64_t width(const words *w, int64_t j) {
@@ -184,6 +312,56 @@ static sgfs_status open_words(sgfsi_transform *s, const sgfs_config *cfg, sgfs_e
     if (w == NULL) return sgfsi_fail_memory(err, "the words");
     w->onehot = strcmp(sgfsi_config_text(cfg, "data.coding"), "onehot") == 0;
     w->reference = sgfsi_config_flag(cfg, "data.intercept");
+    w->wanted = sgfsi_arena_text(s->arena, sgfsi_config_text(cfg, "data.reference_level"));
+    if (w->wanted == NULL) return sgfsi_fail_memory(err, "the words");
+    if (w->wanted[0] != '\0' && !(w->onehot && w->reference))
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--reference-level is for --coding onehot and a model with an "
+                          "intercept: without one every word has its column.");
+    return SGFS_OK;
+}
+
+/* Rows come from the first on: those counted so far were void. */
+static void rewind_words(sgfsi_transform *s) {
+    const words *w = s->self;
+    for (int64_t j = 0; w->levels != NULL && !w->counted && j < s->in.cols; j++) {
+        for (int64_t k = 0; k < w->levels[j].room; k++) w->levels[j].count[k] = 0;
+    }
+}
+
+/* Room is doubled where a word is new. */
+static sgfs_status count_word(sgfsi_transform *s, levels *l, int64_t number, double weight,
+                              sgfs_err *err) {
+    if (number >= l->room) {
+        int64_t room = 2 * number + 16;
+        double *more = SGFSI_DOUBLES(s->arena, room);
+        if (more == NULL) return sgfsi_fail_memory(err, "the words");
+        if (l->room > 0) memcpy(more, l->count, (size_t)l->room * sizeof *more);
+        l->count = more;
+        l->room = room;
+    }
+    l->count[number] += weight;
+    return SGFS_OK;
+}
+
+static sgfs_status look_words(sgfsi_transform *s, const sgfsi_seen *seen, sgfs_err *err) {
+    const words *w = s->self;
+    sgfs_status status = need_levels(s, err);
+    for (int64_t i = 0; status == SGFS_OK && i < seen->n && w->reference && w->onehot && seen->start == NULL; i++) {
+        int64_t at = seen->row != NULL ? seen->row[i] : i;
+        double weight = seen->weight != NULL ? seen->weight[at] : 1;
+        for (int64_t j = 0; j < s->in.cols && status == SGFS_OK; j++) {
+            double x = seen->x[at * s->in.cols + j];
+            bool word = s->head->dictionary[s->in.origin[j]].count > 0 && x >= 0;
+            if (word) status = count_word(s, &w->levels[j], (int64_t)x, weight, err);
+        }
+    }
+    return status;
+}
+
+static sgfs_status looked_words(sgfsi_transform *s, sgfs_err *err) {
+    (void)err;
+    ((words *)s->self)->counted = true;
     return SGFS_OK;
 }
 
@@ -195,7 +373,7 @@ static void say_words(const sgfsi_transform *s) {
         char but[128] = "";
         if (w->reference)
             snprintf(but, sizeof but, " (\"%.60s\" is the reference: 0%s)",
-                     d->word[reference_of(w, j)], width(w, j) == 1 ? "" : " in all of them");
+                     d->word[w->levels[j].left_out], width(w, j) == 1 ? "" : " in all of them");
         const bool one = d->count == 1, single = width(w, j) == 1;
         sgfsi_say(s->log, SGFS_NOTE, "Column \"%.60s\": %lld word%s %lld column%s of 0 and 1%s.",
                   s->in.name[j], (long long)d->count, one ? " becomes" : "s become",
@@ -274,15 +452,25 @@ static sgfs_status shape_words(sgfsi_transform *s, const sgfsi_json *saved, sgfs
     if (saved == NULL) { /* the words are all there now: take them over by feature */
         w->dictionary = sgfsi_arena_alloc(s->arena, s->in.cols + 1, sizeof *w->dictionary);
         if (w->dictionary == NULL) return sgfsi_fail_memory(err, "the words");
+        status = need_levels(s, err);
         for (int64_t j = 0; j < s->in.cols && status == SGFS_OK; j++) {
             const sgfsi_dictionary *d = &s->head->dictionary[s->in.origin[j]];
             status = copy_words(s, j, d->count, (const char *const *)d->word, err);
         }
         if (status == SGFS_OK && strcmp(s->text, "auto") == 0) status = refuse_odd_words(s, err);
+        for (int64_t j = 0; j < s->in.cols && status == SGFS_OK; j++) {
+            w->levels[j].left_out = -1;
+            status = make_levels(s, j, err);
+            if (status == SGFS_OK && w->onehot) status = sort_words(s, j, err);
+        }
+        if (status == SGFS_OK) status = take_wanted(s, err);
         if (status != SGFS_OK) return status;
         say_words(s);
     }
-    for (int64_t j = 0; j < s->in.cols; j++) cols += width(w, j);
+    for (int64_t j = 0; j < s->in.cols; j++) {
+        place_words(w, j);
+        cols += width(w, j);
+    }
     if (cols > SGFSI_MAX_COLS) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "--categorical would make %lld columns, and %d are the most: use "
@@ -293,8 +481,9 @@ static sgfs_status shape_words(sgfsi_transform *s, const sgfsi_json *saved, sgfs
     for (int64_t j = 0; status == SGFS_OK && j < s->in.cols; j++) {
         const sgfsi_dictionary *d = &w->dictionary[j];
         bool columns = d->count > 0 && w->onehot; /* one for each word: service=http */
-        for (int64_t k = 0; k < (columns ? d->count : 1); k++) {
-            if (columns && k == reference_of(w, j)) continue;
+        for (int64_t i = 0; i < (columns ? d->count : 1); i++) {
+            const int64_t k = columns ? w->levels[j].order[i] : 0;
+            if (columns && k == w->levels[j].left_out) continue;
             s->out.origin[to] = s->in.origin[j];
             s->out.name[to++] = s->in.name[j];
             if (!columns) continue;
@@ -324,9 +513,12 @@ static sgfs_status apply_words(const sgfsi_transform *s, int64_t n, const double
                 *out++ = x;
                 continue;
             }
-            const int64_t word = (int64_t)x, left_out = reference_of(w, j);
-            for (int64_t k = 0; k < count; k++)
-                if (k != left_out) *out++ = k == word;
+            const int64_t columns = width(w, j);
+            memset(out, 0, (size_t)columns * sizeof *out);
+            bool known = x >= 0 && x < (double)count;
+            int64_t place = known ? w->levels[j].place[(int64_t)x] : -1;
+            if (place >= 0) out[place] = 1;
+            out += columns;
         }
     }
     return SGFS_OK;
@@ -337,14 +529,14 @@ static sgfs_status words_entries(const sgfsi_transform *s, const double *in, int
     const words *w = s->self;
     int64_t n = 0, first = 0;
     for (int64_t j = 0; j < s->in.cols; first += width(w, j), j++) {
-        const int64_t known = w->dictionary[j].count, left_out = reference_of(w, j);
+        const int64_t known = w->dictionary[j].count;
         double v = in[j];
-        int64_t word = (int64_t)v;
         if (known > 0 && !(v >= 0 && v < (double)known))
             return sgfsi_fail(err, SGFS_EDATA, "column \"%.60s\" holds an unknown word.",
                               s->in.name[j]);
-        if (known > 0 && word == left_out) continue;
-        col[n] = (int32_t)(known > 0 ? first + word - (left_out >= 0 && word > left_out) : first);
+        const int64_t place = known > 0 ? w->levels[j].place[(int64_t)v] : 0;
+        if (place < 0) continue;
+        col[n] = (int32_t)(first + place);
         x[n++] = known > 0 ? 1 : v;
     }
     *count = n;
@@ -373,8 +565,14 @@ static void tell_words(const sgfsi_transform *s, sgfsi_json *out) {
         if (d->count == 0) continue;
         sgfsi_json *o = sgfsi_json_object(), *list = sgfsi_json_array();
         sgfsi_json_text(o, "name", s->in.name[j]);
-        for (int64_t k = 0; k < d->count; k++) sgfsi_json_text(list, NULL, d->word[k]);
+        const levels *l = &w->levels[j];
+        int64_t left_out = -1;
+        for (int64_t k = 0; k < d->count; k++) {
+            sgfsi_json_text(list, NULL, d->word[l->order[k]]);
+            if (l->order[k] == l->left_out) left_out = k;
+        }
         sgfsi_json_put(o, "words", list);
+        if (left_out >= 0) sgfsi_json_int(o, "left_out", left_out);
         sgfsi_json_put(columns, NULL, o);
     }
     sgfsi_json_put(out, "columns", columns);
@@ -388,7 +586,8 @@ static sgfs_status recall_words(sgfsi_transform *s, const sgfsi_json *saved, sgf
     w->onehot = strcmp(sgfsi_json_get_text(saved, "coding", ""), "onehot") == 0;
     w->reference = sgfsi_json_get_flag(saved, "reference");
     w->dictionary = sgfsi_arena_alloc(s->arena, s->in.cols + 1, sizeof *w->dictionary);
-    if (w->dictionary == NULL) return sgfsi_fail_memory(err, "the words");
+    w->levels = sgfsi_arena_alloc(s->arena, s->in.cols + 1, sizeof *w->levels);
+    if (w->dictionary == NULL || w->levels == NULL) return sgfsi_fail_memory(err, "the words");
     for (int64_t k = 0; status == SGFS_OK && k < sgfsi_json_length(columns); k++) {
         const sgfsi_json *column = sgfsi_json_at(columns, k),
                          *list = sgfsi_json_get(column, "words");
@@ -406,6 +605,12 @@ static sgfs_status recall_words(sgfsi_transform *s, const sgfsi_json *saved, sgf
                               "The run's words of column \"%.60s\" are damaged.", name);
         status =
             word != NULL ? copy_words(s, j, count, word, err) : sgfsi_fail_memory(err, "the words");
+        if (status == SGFS_OK) status = make_levels(s, j, err);
+        /* files of before have the first word that is not missing */
+        int64_t first = count > 1 && is_missing_word(w->dictionary[j].word[0]);
+        int64_t left_out = sgfsi_json_get_int(column, "left_out", first);
+        if (left_out < 0 || left_out >= count) return sgfsi_transform_damaged(s, err);
+        w->levels[j].left_out = w->reference ? left_out : -1;
     }
     return status;
 }
@@ -435,7 +640,10 @@ const sgfsi_transform_kind sgfsi_transform_categorical = {
     .recall = recall_words,
     .brief = brief_words,
     .shape = shape_words,
+    .rewind = rewind_words,
     .looks = true,
+    .look = look_words,
+    .looked = looked_words,
     .apply = apply_words,
     .entries = words_entries,
     .selects = selects_words,

@@ -253,7 +253,7 @@ static sgfs_status with_run(sgfsi_audit *a, sgfsi_reference_chain *p, sgfs_run *
 /* Notes of the first reference are of use (the search for the anchor); repetitions are not. */
 static void pass_first(sgfs_level level, const char *text, void *user) {
     const sgfsi_audit *a = user;
-    if (level == SGFS_NOTE && a->done == 0)
+    if (level != SGFS_WARNING && a->done == 0)
         sgfsi_say(sgfsi_config_log(a->job.cfg), level, "%s", text);
 }
 

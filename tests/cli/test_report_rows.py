@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""Summaries as people report them: odds ratios, intervals, some parameters in some order, CSV; runs side by side."""
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from cli_program import SHORT
+
+EXACT = ("--sampler", "exact", "--draws", "400", "--warmup", "40", "--chains", "2", "--threads", "1")
+
+
+@pytest.fixture(scope="module")
+def site(shared):
+    rng = np.random.default_rng(5)
+    city = rng.choice(["Kiel", "Bremen", "Lyon", "10", "9"], 600, p=[0.2, 0.4, 0.2, 0.1, 0.1])
+    age = rng.integers(18, 80, 600)
+    y = rng.random(600) < 1 / (1 + np.exp(-(0.04 * (age - 50) + 0.8 * (city == "Lyon"))))
+    rows = [f"{a},{c},{int(k)}" for a, c, k in zip(age, city, y)]
+    (shared.folder / "people.csv").write_text("\n".join(["age,city,bought", *rows]) + "\n")
+    shared.ok("sample", "logistic", "--data", "people.csv", "--categorical", "city", *EXACT, "--out", "fit.run")
+    return shared
+
+
+def values(site):
+    """Draws by name, all chains in one."""
+    names = [p["name"] for p in json.loads(site.ok("summary", "fit.run", "--json").stdout)["params"]]
+    draws = site.draws("fit.run")
+    return dict(zip(names, draws.reshape(-1, draws.shape[-1]).T))
+
+
+def rows_of(site, *words):
+    return {p["name"]: p for p in json.loads(site.ok("summary", "fit.run", "--json", *words).stdout)["params"]}
+
+
+def test_intervals_are_quantiles_and_the_shortest(site):
+    draws, rows = values(site), rows_of(site, "--interval", "0.8")
+    for name, x in draws.items():
+        got = [rows[name]["interval"][k] for k in ("low", "centre", "high")]
+        np.testing.assert_allclose(got, np.quantile(x, [0.1, 0.5, 0.9]), rtol=1e-12)
+    short = rows_of(site, "--interval", "0.8,hdi")
+    for name, x in draws.items():
+        x, step = np.sort(x), int(np.floor(0.8 * len(x)))
+        at = np.argmin(x[step:] - x[:-step])
+        np.testing.assert_allclose([short[name]["interval"][k] for k in ("low", "high")], [x[at], x[at + step]])
+
+
+def test_odds_are_exp_of_the_draws(site):
+    draws, rows = values(site), rows_of(site, "--odds", "--interval", "0.95")
+    for name, x in draws.items():
+        ratio = rows[name]["ratio"]
+        assert ratio["name"] == "odds ratio"
+        np.testing.assert_allclose([ratio["low"], ratio["high"]], np.exp(np.quantile(x, [0.025, 0.975])), rtol=1e-12)
+    page = site.ok("summary", "fit.run", "--odds").stdout
+    assert "odds ratio" in page and max(map(len, page.split("\n\n")[2].splitlines())) <= 80
+
+
+def test_some_rows_in_some_order(site):
+    names = list(rows_of(site))
+    # the most frequent word is the reference; the others are sorted, numbers by value
+    assert names == ["intercept", "age", "city=9", "city=10", "city=Kiel", "city=Lyon"]
+    assert list(rows_of(site, "--params", "city*,age")) == names[1:]
+    assert list(rows_of(site, "--params", "*=K*")) == ["city=Kiel"]
+    effects = [abs(p["mean"]) for p in rows_of(site, "--sort", "effect").values()]
+    assert effects == sorted(effects, reverse=True)
+    assert list(rows_of(site, "--sort", "name")) == sorted(names)
+    worst = [p["r_hat"] for p in rows_of(site, "--sort", "r_hat").values()]
+    assert worst == sorted(worst, reverse=True)
+    done = site("summary", "fit.run", "--params", "town*")
+    assert done.returncode == 2 and 'no parameter is called "town*"' in done.stderr
+
+
+def test_csv_has_every_number(site):
+    table = list(csv.DictReader(io.StringIO(site.ok("summary", "fit.run", "--csv", "--odds").stdout)))
+    rows = rows_of(site, "--odds")
+    assert [r["parameter"] for r in table] == list(rows)
+    for r in table:
+        assert float(r["odds ratio"]) == pytest.approx(rows[r["parameter"]]["ratio"]["centre"], rel=1e-9)
+        assert float(r["sd"]) == pytest.approx(rows[r["parameter"]]["sd"], rel=1e-9)
+
+
+@pytest.mark.parametrize("interval", ["2", "0", "hd", "0.9;hdi"])
+def test_what_is_no_interval(site, interval):
+    done = site("summary", "fit.run", "--interval", interval)
+    assert done.returncode == 2 and "is no interval" in done.stderr
+
+
+def test_odds_of_a_model_that_has_none(site):
+    site.ok("sample", "linear", "--data", "people.csv", "--categorical", "city", *SHORT, "--out", "line.run")
+    done = site("summary", "line.run", "--odds")
+    assert done.returncode == 2 and "neither" in done.stderr
+
+
+def test_runs_side_by_side(site):
+    site.ok("sample", "logistic", "--data", "people.csv", "--categorical", "city", "--sampler", "nuts", *SHORT, "--out",
+            "nuts.run")
+    page = site.ok("compare", "fit.run", "nuts.run").stdout
+    lines = page.splitlines()
+    assert lines[0].split() == ["run", "sampler", "ess", "seconds", "ess/s", "max|z|", "trR"]
+    assert lines[2].startswith("nuts.run") and " nuts " in lines[2] and max(map(len, lines)) <= 80
+    got = json.loads(site.ok("compare", "fit.run", "nuts.run", "--json").stdout)["runs"]
+    alone = json.loads(site.ok("compare", "nuts.run", "--reference", "fit.run", "--json").stdout)
+    assert got[0]["largest_z"] is None and got[1]["trR"] == pytest.approx(alone["trR"], rel=1e-9)
+    assert got[1]["largest_z"] == pytest.approx(max(abs(p["z"]) for p in alone["params"]), rel=1e-9)
+    summary = json.loads(site.ok("summary", "nuts.run", "--json").stdout)
+    assert got[1]["ess_per_s"] == pytest.approx(summary["ess_per_s"], rel=1e-9)
+
+
+def test_the_reference_is_the_word_that_is_asked_for(site):
+    words = ("sample", "logistic", "--data", "people.csv", "--categorical", "city", *EXACT, "--overwrite", "--out", "r.run")
+    done = site.ok(*words, "--reference-level", "city=Lyon")
+    assert '"Lyon" is the reference' in done.stderr and "city=Lyon" not in done.stdout
+    other = {p["name"]: p["mean"] for p in json.loads(site.ok("summary", "r.run", "--json").stdout)["params"]}
+    mean = {k: p["mean"] for k, p in rows_of(site).items()}
+    # the difference between two words is the same against any reference
+    assert other["city=Kiel"] - other["city=9"] == pytest.approx(mean["city=Kiel"] - mean["city=9"], abs=0.1)
+    # new rows are predicted with the words' own columns
+    a, b = (site.ok("predict", run, "--data", "people.csv", "--json").stdout for run in ("fit.run", "r.run"))
+    assert json.loads(a)["log_loss"] == pytest.approx(json.loads(b)["log_loss"], abs=2e-3)
+    done = site(*words, "--reference-level", "city=Rome")
+    assert done.returncode == 2 and 'has no word "Rome"' in done.stderr
+
+
+def test_the_order_of_flags_does_not_change_units(site):
+    table = []
+    for words in (("--log1p", "age", "--standardize"), ("--standardize", "--log1p", "age")):
+        site.ok("sample", "logistic", "--data", "people.csv", "--drop", "city", *words, *EXACT, "--overwrite", "--out", "u.run")
+        table.append(site.ok("summary", "u.run", "--csv").stdout)
+    assert table[0] == table[1] and '"log1p(age)"' in table[0]
