@@ -679,9 +679,9 @@ typedef struct sgfs_report {
  * is about, the others stand beside it. kind NULL: the page, one HTML file that needs no other
  * (out). Else a picture of that kind ("density", "trace", ...: SGFS_EUSAGE names all): out ends in
  * .svg, .png or .pdf; out NULL: in characters, as the result's text. The options "report.*", and
- * "summary.params", "summary.interval", "tune.reference" (what errors are measured from); an existing file is refused unless "output.overwrite" is
- * set. Pictures are drawn by the program gnuplot. Where it is missing or fails, a page has none and
- * a warning says so, and a picture is SGFS_EIO. */
+ * "tune.reference" (what errors are measured from); an existing file is refused unless
+ * "output.overwrite" is set. Pictures are drawn by the program gnuplot. Where it is missing or
+ * fails, a page has none and a warning says so, and a picture is SGFS_EIO. */
 SGFS_API sgfs_job *sgfs_report_open(const sgfs_draws *const *draws, int64_t runs, const char *kind,
                                     const char *out, const sgfs_config *cfg, sgfs_err *err);
 

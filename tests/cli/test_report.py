@@ -67,7 +67,7 @@ def test_a_page_has_its_parts_and_every_picture_has_an_alternative_text(page):
     pictures = [attrs for tag, attrs in parsed.tags if tag == "svg"]
     assert len(pictures) >= 15
     assert all(len(p["aria-label"]) > 20 and p["role"] == "img" for p in pictures)
-    assert parsed.count("figure") == len(pictures)
+    assert parsed.count("figure") == len(pictures) and "odds ratio" in page
     for svg in re.findall(r"<svg .*?</svg>", page, re.S):
         minidom.parseString(svg)  # well-formed
 
@@ -104,7 +104,8 @@ def test_names_from_files_are_text(sgfs):
         assert name in " ".join(cells), name
     for kind in ("forest", "pairs", "density"):
         for ending in ("svg", "png", "pdf"):
-            sgfs.ok("plot", "evil.run", kind, "--params", EVIL[1], "--out", f"{kind}.{ending}", "-q")
+            names = EVIL[1] + "," + EVIL[2]
+            sgfs.ok("plot", "evil.run", kind, "--show", names, "--out", f"{kind}.{ending}", "-q")
     sgfs.ok("plot", "evil.run", "forest", "--out", "all.svg", "-q")
     assert "; system \u2019touch pwned\u2019" in minidom.parse(str(sgfs.folder / "all.svg")).documentElement.toxml()
     assert not (sgfs.folder / "pwned").exists()
@@ -146,6 +147,7 @@ def test_what_cannot_be_is_refused(site):
     fails(site, USAGE, "exists already", "report", "fit.run", "--out", "there.html")
     fails(site, USAGE, "is an input of the same command", "report", "fit.run", "--out", "fit.run", "--overwrite")
     fails(site, USAGE, 'There is no picture "traces"; there are', "plot", "fit.run", "traces")
+    fails(site, USAGE, 'No parameter has the name "c*"', "plot", "fit.run", "trace", "--show", "c*")
     fails(site, USAGE, "ends in .svg, .png or .pdf", "plot", "fit.run", "trace", "--out", "x.jpg")
     fails(site, RUNFILE, "good.csv", "report", "good.csv", "--out", "x.html")
     fails(site, IO, "cannot write there", "report", "fit.run", "--out", "nowhere/x.html")

@@ -366,7 +366,7 @@ static void put_parameters(const sgfsi_report *r, FILE *f) {
         fprintf(
             f,
             "<p class=\"soft\">%lld of %s parameters: those that mixed worst, and those furthest "
-            "from 0 in their own standard deviations (--pictures, --params show others).</p>\n",
+            "from 0 in their own standard deviations (--pictures, --show show others).</p>\n",
             (long long)r->show, SGFSI_COMMAS((double)s->dim));
     fputs("<div class=\"grid\">\n", f);
     put_kind(r, &sgfsi_picture_forest, f);

@@ -351,15 +351,18 @@ static const char *draw_mean(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
         }
         sgfsi_plot_end(f);
     }
-    fprintf(f,
-            "set xlabel '%s'\nset xrange [0:%s]\n"
-            "set object 1 rectangle from graph 0, first %s to graph 1, first %s fillcolor rgb %s "
-            "fillstyle solid 0.35 noborder behind\nplot ",
+    fprintf(f, "set xlabel '%s'\nset xrange [0:%s]\n",
             !timed     ? "iteration after warm-up"
             : unit > 1 ? "milliseconds of the chain"
                        : "seconds of the chain",
-            SGFSI_DIGITS(longest, 6), SGFSI_DIGITS(row->mean - 2 * row->mcse, 10),
-            SGFSI_DIGITS(row->mean + 2 * row->mcse, 10), SGFSI_PLOT_MID);
+            SGFSI_DIGITS(longest, 6));
+    if (isfinite(row->mcse))
+        fprintf(f,
+                "set object 1 rectangle from graph 0, first %s to graph 1, first %s fillcolor rgb "
+                "%s fillstyle solid 0.35 noborder behind\n",
+                SGFSI_DIGITS(row->mean - 2 * row->mcse, 10),
+                SGFSI_DIGITS(row->mean + 2 * row->mcse, 10), SGFSI_PLOT_MID);
+    fputs("plot ", f);
     for (int64_t c = 0; c < used->chains; c++)
         fprintf(f, "%s$d%lld using 1:2 with lines lw 1.2 lc rgb %s notitle", c > 0 ? ", " : "",
                 (long long)c, sgfsi_plot_colour(c));

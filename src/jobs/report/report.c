@@ -22,6 +22,8 @@ enum { MOST_RUNS = 32, MOST_PAIRS = 4 };
 static const sgfs_option options[] = {
     {"report.pictures", "pictures", SGFS_INTEGER, "6", 0, 100, NULL,
      "how many parameters have pictures: half of them the worst mixed, half the largest effects"},
+    {"report.params", "show", SGFS_TEXT, "", 1, 0, NULL,
+     "the parameters that have pictures: names or patterns, 'city*,age' (default: --pictures)"},
     {"report.data", "test-data", SGFS_TEXT, "", 1, 0, NULL,
      "rows with known targets that were kept aside: calibration and error of the predictions"},
     SGFSI_OPTIONS_END};
@@ -249,9 +251,9 @@ static bool is_wanted(const char *patterns, const char *name) {
 
 static sgfs_status choose_parameters(sgfsi_report *r, sgfs_err *err) {
     const sgfs_summary *s = r->run[0].summary;
-    const char *params = sgfs_config_get(r->job.cfg, "summary.params");
+    const char *params = sgfsi_config_text(r->job.cfg, "report.params");
     int64_t D = s->dim, most = sgfsi_config_int(r->job.cfg, "report.pictures"), count = 0;
-    bool named = r->named = params != NULL && params[0] != '\0';
+    bool named = r->named = params[0] != '\0';
     if (r->kind != NULL && !named) most = r->kind->of == SGFSI_OF_RUN ? 40 : 1;
     if (r->kind != NULL && named) most = 40;
     candidate *list = calloc((size_t)D + 1, sizeof *list);
@@ -316,8 +318,8 @@ typedef struct pair {
 static int64_t find_pairs(const sgfsi_report *r, pair best[MOST_PAIRS]) {
     const sgfsi_moments *m = &r->run[0].moments;
     int64_t count = 0;
-    const char *params = sgfs_config_get(r->job.cfg, "summary.params");
-    bool all = m->cov != NULL && (params == NULL || params[0] == '\0');
+    const char *params = sgfsi_config_text(r->job.cfg, "report.params");
+    bool all = m->cov != NULL && (params[0] == '\0');
     for (int64_t a = 0; m->cov != NULL && a < (all ? m->D : r->show); a++) {
         for (int64_t b = 0; b < a; b++) {
             int64_t i = all ? b : r->shown[b], j = all ? a : r->shown[a];
