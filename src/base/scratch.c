@@ -13,6 +13,7 @@
 #include "base/scratch.h"
 
 #include <errno.h>
+#include <fcntl.h> /* FALLOC_FL_PUNCH_HOLE */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
