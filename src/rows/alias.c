@@ -12,7 +12,7 @@
 #include "rows/alias.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
 __extension__ typedef unsigned __int128 uint128;
 
@@ -22,47 +22,63 @@ static uint64_t to_word(double height) {
     return height >= 1 ? UINT64_MAX : (uint64_t)ldexp(height, 64);
 }
 
-/* list: N places; cells that lack something grow from its front, those with too much from its back.
- * height: N, w_i N / W. */
-static void pair_up(sgfsi_alias *a, double *height, int64_t *list) {
-    int64_t N = a->N, few = 0, many = N, heaviest = 0;
-    for (int64_t i = 0; i < N; i++) {
-        if (height[i] < 1) list[few++] = i;
-        else list[--many] = i;
-        a->cell[i].stay = to_word(height[i]);
-        a->cell[i].other = i;
-        if (height[i] > height[heaviest]) heaviest = i;
+/* While the table is made, a cell that waits for its partner is on one of two stacks, of those that
+ * lack something and of those that have too much. Such a cell keeps its height where `stay` will be
+ * and the next of its stack where `other` will be, so that nothing but the table takes memory. */
+enum { NONE = -1 };
+
+static double height_of(const sgfsi_alias_cell *cell) {
+    double height;
+    memcpy(&height, &cell->stay, sizeof height);
+    return height;
+}
+
+static void push(sgfsi_alias *a, int64_t *stack, int64_t i, double height) {
+    memcpy(&a->cell[i].stay, &height, sizeof height);
+    a->cell[i].other = *stack;
+    *stack = i;
+}
+
+static int64_t pop(const sgfsi_alias *a, int64_t *stack) {
+    int64_t i = *stack;
+    *stack = a->cell[i].other;
+    return i;
+}
+
+static void pair_up(sgfsi_alias *a, const double *weight, double total) {
+    double cells = (double)a->N, highest = -1;
+    int64_t few = NONE, many = NONE, heaviest = 0;
+    for (int64_t i = 0; i < a->N; i++) {
+        double height = weight[i] / total * cells;
+        push(a, height < 1 ? &few : &many, i, height);
+        if (height > highest) highest = height, heaviest = i;
     }
-    while (few > 0 && many < N) {
-        int64_t small = list[--few], large = list[many];
-        a->cell[small].stay = to_word(height[small]);
-        a->cell[small].other = large;
-        height[large] -= 1 - height[small];
-        if (height[large] >= 1) continue;
-        many++;
-        list[few++] = large; /* the front has just become one shorter */
+    while (few != NONE && many != NONE) {
+        int64_t small = pop(a, &few), large = pop(a, &many);
+        double height = height_of(&a->cell[small]);
+        double left = height_of(&a->cell[large]) - (1 - height);
+        a->cell[small] = (sgfsi_alias_cell){to_word(height), large};
+        push(a, left < 1 ? &few : &many, large, left);
     }
     /* What rounding leaves has height 1, but for rows of weight 0: of very many rows the sum may be
      * off by a cell or more, and then they are left, too. */
-    while (many < N) a->cell[list[many++]].stay = UINT64_MAX;
-    while (few > 0) {
-        int64_t i = list[--few];
-        if (a->cell[i].stay == 0) a->cell[i].other = heaviest;
-        else a->cell[i].stay = UINT64_MAX;
+    while (many != NONE) {
+        int64_t i = pop(a, &many);
+        a->cell[i] = (sgfsi_alias_cell){UINT64_MAX, i};
+    }
+    while (few != NONE) {
+        int64_t i = pop(a, &few);
+        bool never = to_word(weight[i] / total * cells) == 0;
+        a->cell[i] = never ? (sgfsi_alias_cell){0, heaviest} : (sgfsi_alias_cell){UINT64_MAX, i};
     }
 }
 
 sgfs_status sgfsi_alias_open(sgfsi_alias *alias, int64_t N, const double *weight, double total,
                              sgfsi_arena *arena, sgfs_err *err) {
     *alias = (sgfsi_alias){.N = N, .cell = sgfsi_arena_alloc(arena, N, sizeof *alias->cell)};
-    double *height = malloc((size_t)N * sizeof *height);
-    int64_t *list = malloc((size_t)N * sizeof *list);
-    bool room = alias->cell != NULL && height != NULL && list != NULL;
-    for (int64_t i = 0; room && i < N; i++) height[i] = weight[i] / total * (double)N;
-    if (room) pair_up(alias, height, list);
-    free(height);
-    free(list);
-    return room ? SGFS_OK : sgfsi_fail_memory(err, "drawing rows by weight");
+    if (alias->cell == NULL) return sgfsi_fail_memory(err, "drawing rows by weight");
+    pair_up(alias, weight, total);
+    return SGFS_OK;
 }
 
 int64_t sgfsi_alias_row(const sgfsi_alias *alias, uint64_t word) {
