@@ -22,54 +22,57 @@ static uint64_t to_word(double height) {
     return height >= 1 ? UINT64_MAX : (uint64_t)ldexp(height, 64);
 }
 
+static void put(sgfsi_alias *a, int64_t i, uint64_t stay, int64_t other) {
+    sgfsi_alias_cell *cell = &a->cell[i];
+    uint32_t low = (uint32_t)other;
+    memcpy(cell->stay, &stay, sizeof stay);
+    memcpy(cell->other, &low, sizeof low);
+    cell->above = (unsigned char)(other >> 32);
+}
+
 /* While the table is made, a cell that waits for its partner is on one of two stacks, of those that
  * lack something and of those that have too much. Such a cell keeps its height where `stay` will be
  * and the next of its stack where `other` will be, so that nothing but the table takes memory. */
-enum { NONE = -1 };
-
-static double height_of(const sgfsi_alias_cell *cell) {
-    double height;
-    memcpy(&height, &cell->stay, sizeof height);
-    return height;
-}
+static const int64_t none = ((int64_t)1 << 40) - 1;
 
 static void push(sgfsi_alias *a, int64_t *stack, int64_t i, double height) {
-    memcpy(&a->cell[i].stay, &height, sizeof height);
-    a->cell[i].other = *stack;
+    uint64_t bits;
+    memcpy(&bits, &height, sizeof bits);
+    put(a, i, bits, *stack);
     *stack = i;
 }
 
-static int64_t pop(const sgfsi_alias *a, int64_t *stack) {
+static int64_t pop(const sgfsi_alias *a, int64_t *stack, double *height) {
     int64_t i = *stack;
-    *stack = a->cell[i].other;
+    memcpy(height, a->cell[i].stay, sizeof *height);
+    *stack = sgfsi_alias_other(&a->cell[i]);
     return i;
 }
 
 static void pair_up(sgfsi_alias *a, const double *weight, double total) {
-    double cells = (double)a->N, highest = -1;
-    int64_t few = NONE, many = NONE, heaviest = 0;
+    double cells = (double)a->N, highest = -1, height, above;
+    int64_t few = none, many = none, heaviest = 0;
     for (int64_t i = 0; i < a->N; i++) {
-        double height = weight[i] / total * cells;
+        height = weight[i] / total * cells;
         push(a, height < 1 ? &few : &many, i, height);
         if (height > highest) highest = height, heaviest = i;
     }
-    while (few != NONE && many != NONE) {
-        int64_t small = pop(a, &few), large = pop(a, &many);
-        double height = height_of(&a->cell[small]);
-        double left = height_of(&a->cell[large]) - (1 - height);
-        a->cell[small] = (sgfsi_alias_cell){to_word(height), large};
-        push(a, left < 1 ? &few : &many, large, left);
+    while (few != none && many != none) {
+        int64_t small = pop(a, &few, &height), large = pop(a, &many, &above);
+        put(a, small, to_word(height), large);
+        above -= 1 - height;
+        push(a, above < 1 ? &few : &many, large, above);
     }
     /* What rounding leaves has height 1, but for rows of weight 0: of very many rows the sum may be
      * off by a cell or more, and then they are left, too. */
-    while (many != NONE) {
-        int64_t i = pop(a, &many);
-        a->cell[i] = (sgfsi_alias_cell){UINT64_MAX, i};
+    while (many != none) {
+        int64_t i = pop(a, &many, &height);
+        put(a, i, UINT64_MAX, i);
     }
-    while (few != NONE) {
-        int64_t i = pop(a, &few);
+    while (few != none) {
+        int64_t i = pop(a, &few, &height);
         bool never = to_word(weight[i] / total * cells) == 0;
-        a->cell[i] = never ? (sgfsi_alias_cell){0, heaviest} : (sgfsi_alias_cell){UINT64_MAX, i};
+        put(a, i, never ? 0 : UINT64_MAX, never ? heaviest : i);
     }
 }
 
@@ -85,9 +88,12 @@ int64_t sgfsi_alias_row(const sgfsi_alias *alias, uint64_t word) {
     uint128 place = (uint128)word * (uint64_t)alias->N;
     int64_t at = (int64_t)(place >> 64);
     const sgfsi_alias_cell *cell = &alias->cell[at];
-    return (uint64_t)place < cell->stay ? at : cell->other;
+    return (uint64_t)place < sgfsi_alias_stay(cell) ? at : sgfsi_alias_other(cell);
 }
 
 void sgfsi_alias_fetch(const sgfsi_alias *alias, uint64_t word) {
-    __builtin_prefetch(&alias->cell[(int64_t)(((uint128)word * (uint64_t)alias->N) >> 64)]);
+    uint128 place = (uint128)word * (uint64_t)alias->N;
+    const sgfsi_alias_cell *cell = &alias->cell[(int64_t)(place >> 64)];
+    __builtin_prefetch(cell->stay);
+    __builtin_prefetch(&cell->above); /* a cell may lie across two lines */
 }
