@@ -16,7 +16,7 @@ import contextlib
 import ctypes
 import os
 import tempfile
-from typing import Any, Iterator, Mapping, Protocol
+from typing import Any, Callable, Iterator, Mapping, Protocol
 
 import numpy as np
 
@@ -211,8 +211,10 @@ def _holds_words(values: Any) -> bool:
 
 
 def source_of(data: Any, y: Any = None, beside: Mapping[str, Any] | None = None,
-              names: list[str] | None = None) -> Source:
-    """Rows of any kind. beside: weights and exposure, where these are arrays."""
+              names: list[str] | None = None,
+              by_place: Callable[[int], list[str] | None] | None = None) -> Source:
+    """Rows of any kind. beside: weights and exposure, where these are arrays. by_place: what the
+    columns of an array without names are called, if anything."""
     beside = {name: value for name, value in (beside or {}).items() if value is not None}
     if isinstance(data, (str, os.PathLike)):
         data = [data]
@@ -230,6 +232,8 @@ def source_of(data: Any, y: Any = None, beside: Mapping[str, Any] | None = None,
     if hasattr(data, "tocsr"):
         return Arrays(data, y, beside, names)
     x = data if isinstance(data, np.ma.MaskedArray) else _array(data)
+    if by_place is not None and x.ndim in (1, 2):
+        names = by_place(x.shape[1] if x.ndim == 2 else 1)
     if _holds_words(y) or x.dtype.kind in "OUST":
         if x.ndim != 2:
             raise DataError(f"The rows must be an array of two dimensions, and this has {x.ndim}.")

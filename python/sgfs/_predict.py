@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Sequence
 import numpy as np
 
 from . import _inputs, _options
-from ._errors import UsageError
+from ._errors import DataError, SgfsWarning, UsageError
 from ._jobs import run_job
-from ._library import Config, listed
+from ._library import Config, listed, warn
 from ._model import Model
 from ._progress import Progress
 
@@ -44,6 +44,23 @@ def _config(options: dict[str, Any]) -> Config:
     return config
 
 
+def _by_place(fit: Fit, cols: int) -> list[str] | None:
+    """The names of an array's columns where the fit's had some: the fit's, in its order."""
+    said = fit.header["data"]
+    first = (said.get("recipe") or [{"op": "columns"}])[0]
+    if not said.get("named") or first["op"] != "columns":
+        return None
+    names: list[str] = first.get("names") or [column["name"] for column in said["features"]]
+    some = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+    if len(names) != cols:
+        raise DataError(f"The array has no names and {cols} column{'s' * (cols != 1)}; the fit has "
+                        f"{len(names)}, with names: {some}. Hand over these in this order, or a "
+                        "table with their names.")
+    warn(f"The array's columns have no names; they are taken in the order of the fit's: {some}.",
+         SgfsWarning)
+    return names
+
+
 def predict(fit: Fit, data: Any, kind: str, quantiles: Sequence[float], progress: Progress,
             options: dict[str, Any]) -> Any:
     if kind not in KINDS:
@@ -53,7 +70,8 @@ def predict(fit: Fit, data: Any, kind: str, quantiles: Sequence[float], progress
         raise UsageError("quantiles lie between 0 and 1.")
     draws = kind == "draws" or (kind == "interval" and not set(levels) <= set(DEFAULT))
     exposure = options.pop("exposure", None)
-    source = _inputs.source_of(data, beside={"exposure": exposure})
+    source = _inputs.source_of(data, beside={"exposure": exposure},
+                                by_place=lambda cols: _by_place(fit, cols))
     if isinstance(source, _inputs.Arrays) and kind != "scores":
         options.setdefault("target", "none")
     model = options.pop("model", None)

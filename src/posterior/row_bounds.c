@@ -4,7 +4,6 @@
 #include "posterior/row_bounds.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/ticker.h"
 
@@ -81,20 +80,22 @@ static sgfs_status bound_rows(sgfsi_row_bounds *psi, const sgfsi_anchor *a, int6
     return status;
 }
 
-/* Entries count by their rows times the largest psi among them. */
+/* Entries count by their rows times the largest psi among them. The table itself holds these
+ * products meanwhile, and no copy of it: a block's rows are a power of 2, by which multiplying and
+ * dividing round nothing, and only the last block may have another number. */
 static sgfs_status weigh(sgfsi_row_bounds *psi, sgfsi_arena *arena, sgfs_err *err) {
-    double *weight = malloc((size_t)psi->entries * sizeof *weight);
-    if (weight == NULL) return sgfsi_fail_memory(err, "the table of rows");
+    double *weight = psi->largest, last = weight[psi->entries - 1];
     psi->total = 0;
     for (int64_t k = 0; k < psi->entries; k++) {
-        weight[k] = (double)sgfsi_row_bounds_rows(psi, k) * psi->largest[k];
+        weight[k] *= (double)sgfsi_row_bounds_rows(psi, k);
         psi->total += weight[k];
     }
+    if (!isfinite(psi->total)) return not_finite(psi->model, psi->N - 1, err);
     sgfs_status status = SGFS_OK;
-    if (!isfinite(psi->total)) status = not_finite(psi->model, psi->N - 1, err);
-    else if (psi->total > 0)
+    if (psi->total > 0)
         status = sgfsi_alias_open(&psi->alias, psi->entries, weight, psi->total, arena, err);
-    free(weight);
+    for (int64_t k = 0; k < psi->entries; k++) psi->largest[k] /= (double)psi->block;
+    psi->largest[psi->entries - 1] = last;
     return status;
 }
 

@@ -12,7 +12,7 @@
 #include "rows/alias.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
 __extension__ typedef unsigned __int128 uint128;
 
@@ -22,56 +22,78 @@ static uint64_t to_word(double height) {
     return height >= 1 ? UINT64_MAX : (uint64_t)ldexp(height, 64);
 }
 
-/* list: N places; cells that lack something grow from its front, those with too much from its back.
- * height: N, w_i N / W. */
-static void pair_up(sgfsi_alias *a, double *height, int64_t *list) {
-    int64_t N = a->N, few = 0, many = N, heaviest = 0;
-    for (int64_t i = 0; i < N; i++) {
-        if (height[i] < 1) list[few++] = i;
-        else list[--many] = i;
-        a->cell[i].stay = to_word(height[i]);
-        a->cell[i].other = i;
-        if (height[i] > height[heaviest]) heaviest = i;
+static void put(sgfsi_alias *a, int64_t i, uint64_t stay, int64_t other) {
+    sgfsi_alias_cell *cell = &a->cell[i];
+    uint32_t low = (uint32_t)other;
+    memcpy(cell->stay, &stay, sizeof stay);
+    memcpy(cell->other, &low, sizeof low);
+    cell->above = (unsigned char)(other >> 32);
+}
+
+/* While the table is made, a cell that waits for its partner is on one of two stacks, of those that
+ * lack something and of those that have too much. Such a cell keeps its height where `stay` will be
+ * and the next of its stack where `other` will be, so that nothing but the table takes memory. */
+static const int64_t none = ((int64_t)1 << 40) - 1;
+
+static void push(sgfsi_alias *a, int64_t *stack, int64_t i, double height) {
+    uint64_t bits;
+    memcpy(&bits, &height, sizeof bits);
+    put(a, i, bits, *stack);
+    *stack = i;
+}
+
+static int64_t pop(const sgfsi_alias *a, int64_t *stack, double *height) {
+    int64_t i = *stack;
+    memcpy(height, a->cell[i].stay, sizeof *height);
+    *stack = sgfsi_alias_other(&a->cell[i]);
+    return i;
+}
+
+static void pair_up(sgfsi_alias *a, const double *weight, double total) {
+    double cells = (double)a->N, highest = -1, height, above;
+    int64_t few = none, many = none, heaviest = 0;
+    for (int64_t i = 0; i < a->N; i++) {
+        height = weight[i] / total * cells;
+        push(a, height < 1 ? &few : &many, i, height);
+        if (height > highest) highest = height, heaviest = i;
     }
-    while (few > 0 && many < N) {
-        int64_t small = list[--few], large = list[many];
-        a->cell[small].stay = to_word(height[small]);
-        a->cell[small].other = large;
-        height[large] -= 1 - height[small];
-        if (height[large] >= 1) continue;
-        many++;
-        list[few++] = large; /* the front has just become one shorter */
+    while (few != none && many != none) {
+        int64_t small = pop(a, &few, &height), large = pop(a, &many, &above);
+        put(a, small, to_word(height), large);
+        above -= 1 - height;
+        push(a, above < 1 ? &few : &many, large, above);
     }
     /* What rounding leaves has height 1, but for rows of weight 0: of very many rows the sum may be
      * off by a cell or more, and then they are left, too. */
-    while (many < N) a->cell[list[many++]].stay = UINT64_MAX;
-    while (few > 0) {
-        int64_t i = list[--few];
-        if (a->cell[i].stay == 0) a->cell[i].other = heaviest;
-        else a->cell[i].stay = UINT64_MAX;
+    while (many != none) {
+        int64_t i = pop(a, &many, &height);
+        put(a, i, UINT64_MAX, i);
+    }
+    while (few != none) {
+        int64_t i = pop(a, &few, &height);
+        bool never = to_word(weight[i] / total * cells) == 0;
+        put(a, i, never ? 0 : UINT64_MAX, never ? heaviest : i);
     }
 }
 
 sgfs_status sgfsi_alias_open(sgfsi_alias *alias, int64_t N, const double *weight, double total,
                              sgfsi_arena *arena, sgfs_err *err) {
     *alias = (sgfsi_alias){.N = N, .cell = sgfsi_arena_alloc(arena, N, sizeof *alias->cell)};
-    double *height = malloc((size_t)N * sizeof *height);
-    int64_t *list = malloc((size_t)N * sizeof *list);
-    bool room = alias->cell != NULL && height != NULL && list != NULL;
-    for (int64_t i = 0; room && i < N; i++) height[i] = weight[i] / total * (double)N;
-    if (room) pair_up(alias, height, list);
-    free(height);
-    free(list);
-    return room ? SGFS_OK : sgfsi_fail_memory(err, "drawing rows by weight");
+    if (alias->cell == NULL) return sgfsi_fail_memory(err, "drawing rows by weight");
+    pair_up(alias, weight, total);
+    return SGFS_OK;
 }
 
 int64_t sgfsi_alias_row(const sgfsi_alias *alias, uint64_t word) {
     uint128 place = (uint128)word * (uint64_t)alias->N;
     int64_t at = (int64_t)(place >> 64);
     const sgfsi_alias_cell *cell = &alias->cell[at];
-    return (uint64_t)place < cell->stay ? at : cell->other;
+    return (uint64_t)place < sgfsi_alias_stay(cell) ? at : sgfsi_alias_other(cell);
 }
 
 void sgfsi_alias_fetch(const sgfsi_alias *alias, uint64_t word) {
-    __builtin_prefetch(&alias->cell[(int64_t)(((uint128)word * (uint64_t)alias->N) >> 64)]);
+    uint128 place = (uint128)word * (uint64_t)alias->N;
+    const sgfsi_alias_cell *cell = &alias->cell[(int64_t)(place >> 64)];
+    __builtin_prefetch(cell->stay);
+    __builtin_prefetch(&cell->above); /* a cell may lie across two lines */
 }

@@ -264,14 +264,16 @@ static void check_alias(int64_t n, const double *w) {
     for (int64_t i = 0; i < n; i++) total += w[i];
     assert_int_equal(sgfsi_alias_open(&a, n, w, total, &arena, NULL), SGFS_OK);
     for (int64_t i = 0; i < n; i++) {
-        double stay = a.cell[i].stay == UINT64_MAX ? 1 : ldexp((double)a.cell[i].stay, -64);
+        uint64_t word = sgfsi_alias_stay(&a.cell[i]);
+        double stay = word == UINT64_MAX ? 1 : ldexp((double)word, -64);
         mass[i] += stay;
-        mass[a.cell[i].other] += 1 - stay;
+        mass[sgfsi_alias_other(&a.cell[i])] += 1 - stay;
     }
     for (int64_t i = 0; i < n; i++) {
         assert_near(mass[i] / (double)n, w[i] / total, 1e-14, "probability of a row");
         if (w[i] > 0) continue;
-        assert_true(mass[i] == 0 && a.cell[i].stay == 0 && a.cell[i].other != i);
+        assert_true(mass[i] == 0 && sgfsi_alias_stay(&a.cell[i]) == 0 &&
+                    sgfsi_alias_other(&a.cell[i]) != i);
     }
     sgfsi_arena_free(&arena);
     free(mass);
@@ -292,6 +294,15 @@ static void test_alias_table_has_the_weights_probabilities(void **state) {
     free(w);
 }
 
+static void test_an_alias_cell_is_small_and_names_any_row(void **state) {
+    (void)state;
+    uint32_t low = 385;
+    sgfsi_alias_cell cell = {.above = 255};
+    memcpy(cell.other, &low, sizeof low);
+    assert_true(sgfsi_alias_other(&cell) == ((int64_t)255 << 32) + 385);
+    assert_int_equal(sizeof cell, 13);
+}
+
 /* The sum of a billion weights is off by a few of them: rows of weight 0 are safe even from a sum
  * that is off by a fifth, in either direction. */
 static void test_rows_of_weight_zero_are_never_drawn(void **state) {
@@ -304,8 +315,9 @@ static void test_rows_of_weight_zero_are_never_drawn(void **state) {
         assert_int_equal(sgfsi_alias_open(&a, 400, w, total * (0.8 + 0.2 * k), &arena, NULL),
                          SGFS_OK);
         for (int64_t i = 0; i < 400; i++) {
-            if (w[i] == 0) assert_true(a.cell[i].stay == 0);
-            if (a.cell[i].other != i) assert_true(w[a.cell[i].other] > 0);
+            if (w[i] == 0) assert_true(sgfsi_alias_stay(&a.cell[i]) == 0);
+            if (sgfsi_alias_other(&a.cell[i]) != i)
+                assert_true(w[sgfsi_alias_other(&a.cell[i])] > 0);
             else assert_true(w[i] > 0);
         }
         sgfsi_arena_free(&arena);
@@ -624,6 +636,7 @@ int main(void) {
         cmocka_unit_test(test_rows_of_weight_zero_are_not_there),
         cmocka_unit_test(test_views_carry_their_weights),
         cmocka_unit_test(test_alias_table_has_the_weights_probabilities),
+        cmocka_unit_test(test_an_alias_cell_is_small_and_names_any_row),
         cmocka_unit_test(test_rows_of_weight_zero_are_never_drawn),
         cmocka_unit_test(test_draws_follow_the_weights),
         cmocka_unit_test(test_weighted_gradients_are_unbiased_with_known_noise),

@@ -90,6 +90,21 @@ def test_predictions_of_arrays(sgfs):
         fit.predict(x, kind="modes")
 
 
+def test_arrays_without_names_go_by_place(sgfs, fit, people):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(200, 2))
+    named = sgfs.sample("linear", {"a": x[:, 0], "b": x[:, 1]}, x[:, 0] + rng.normal(size=200))
+    with pytest.warns(sgfs.SgfsWarning, match="in the order of the fit's: a, b"):
+        by_place = named.predict(x[:9])
+    assert np.array_equal(by_place, named.predict({"b": x[:9, 1], "a": x[:9, 0]}))
+    with pytest.raises(sgfs.DataError, match="no names and 1 column; the fit has 2, with names: a, b"):
+        named.predict(x[:9, :1])
+    new = {name: values[:9] for name, values in people[0].items() if name != "bought"}
+    words = np.array(list(new.values()), dtype=object).T
+    with pytest.warns(sgfs.SgfsWarning, match="in the order"):
+        assert np.array_equal(fit.predict(words), fit.predict(new))
+
+
 def test_an_unseen_word_is_refused(sgfs, fit, people):
     new = {name: values[:3].copy() for name, values in people[0].items()}
     new["city"] = np.array(["Kiel", "Ulm", "Oslo"])
