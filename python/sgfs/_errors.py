@@ -82,6 +82,14 @@ def tidied(text: str) -> str:
     return _SPOOL.sub("table", text) if "/sgfs-" in text else text
 
 
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def printable(text: str) -> str:
+    """A sentence as a terminal may have it: names that it quotes may hold control characters."""
+    return _CONTROL.sub("?", text)
+
+
 def error_of(err: _c.sgfs_err) -> SgfsError:
     """The exception for what a call has said."""
     error = _BY_CODE.get(err.code, SgfsError)(tidied(err.text.decode("utf-8", "replace")))

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence, Union
 import numpy as np
 
 from . import _inputs, _predict
-from ._errors import UsageError
+from ._errors import UsageError, printable
 from ._header import header_of
 from ._jobs import config_of, run_job
 from ._library import Handle, check, lib, opened
@@ -162,12 +162,12 @@ class Fit:
     @property
     def verdict(self) -> str:
         """One sentence, which begins with "Trust" or "Do not trust"."""
-        return str(self.report_json["verdict"])
+        return printable(self.report_json["verdict"])
 
     @property
     def warnings(self) -> list[str]:
         """What a reader of the numbers should know."""
-        return list(self.report_json["warnings"])
+        return [printable(text) for text in self.report_json["warnings"]]
 
     def compare(self, other: Fit | PathLike, **options: Any) -> dict[str, Any]:
         """How far the draws are from a reference: another fit, a run file, or moments as JSON."""
@@ -276,19 +276,19 @@ class Fit:
     # ---- shown ----
 
     def __repr__(self) -> str:
-        return f"{self.report_json['title']}\n{self.verdict}"
+        return f"{printable(self.report_json['title'])}\n{self.verdict}"
 
     def _repr_html_(self) -> str:
         columns = ("mean", "sd", "q5", "q50", "q95", "ess_bulk", "r_hat")
         rows = list(self.summary_dict().items())
         head = "".join(f"<th>{name}</th>" for name in ("", *columns))
         body = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>" +
+            f"<tr><th style='text-align:left'>{html.escape(printable(name))}</th>" +
             "".join(f"<td>{row[column]:.4g}</td>" for column in columns) + "</tr>"
             for name, row in rows[:30])
         more = f"<p>... and {len(rows) - 30} more parameters</p>" if len(rows) > 30 else ""
         colour = "#1a7f37" if self.trust else "#cf222e"
-        return (f"<p>{html.escape(self.report_json['title'])}<br>"
+        return (f"<p>{html.escape(printable(self.report_json['title']))}<br>"
                 f"<b style='color:{colour}'>{html.escape(self.verdict)}</b></p>"
                 f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}")
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Iterator
 
 from . import _c
-from ._errors import SgfsError, SgfsWarning, error_of, tidied
+from ._errors import SgfsError, SgfsWarning, error_of, printable, tidied
 
 log = logging.getLogger("sgfs")
 HERE = Path(__file__).resolve().parent
@@ -128,7 +128,7 @@ class Config:
         messages: list[tuple[int, str]] = []
 
         def take(level: int, text: bytes, _user: Any) -> None:
-            messages.append((level, tidied(text.decode("utf-8", "replace"))))
+            messages.append((level, printable(tidied(text.decode("utf-8", "replace")))))
 
         self.messages = messages
         self._take = _c.sgfs_message_fn(take)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Iterable, Mapping
 
 from . import _c
-from ._errors import UsageError
+from ._errors import UsageError, printable
 from ._library import Config, lib
 
 SAMPLE = ("run", "data", "prior", "fisher", "model", "sampler")
@@ -76,7 +76,7 @@ def text_of(value: Any) -> str:
 def unknown(name: str, known: Iterable[str]) -> UsageError:
     near = difflib.get_close_matches(name, list(known), 1, 0.5)
     hint = f" Did you mean {near[0]}?" if near else " help(sgfs.sample) lists them."
-    return UsageError(f"There is no option {name}.{hint}")
+    return UsageError(printable(f"There is no option {name}.{hint}"))
 
 
 def apply(config: Config, stages: tuple[str, ...], given: Mapping[str, Any]) -> None:

@@ -3,7 +3,9 @@
 import json
 import os
 import pickle
+import re
 import subprocess
+import warnings
 
 import numpy as np
 import pytest
@@ -25,6 +27,25 @@ def test_summary_is_that_of_the_program(sgfs, fit, program, tmp_path):
     assert list(table["mean"]) == [row["mean"] for row in said["params"]]
     assert fit.verdict == said["verdict"] and fit.trust == said["trust"]
     assert fit.verdict in repr(fit) and fit.verdict in fit._repr_html_()
+
+
+def test_control_characters_of_names_are_in_no_sentence(sgfs):
+    """They would speak to the terminal. Names themselves stay what they are: by them a column is found."""
+    rng = np.random.default_rng(5)
+    bad = ["a\x1b[2J", "b\x9b31m", "c\x07", "constant\x1b]0;t\x07"]
+    table = {name: rng.normal(size=100) for name in bad}
+    table[bad[3]] = np.ones(100)
+    table["y\x1b[1m"] = np.where(table[bad[0]] > rng.normal(size=100), "yes\x1b[8m", "no")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        fit = sgfs.sample("logistic", table, target="y\x1b[1m", sampler="sgld", batch=4, warmup=5, draws=20, chains=2)
+    with pytest.raises(sgfs.UsageError) as wrong:
+        sgfs.sample("logistic", table, **{"targ\x1b[2Jt": 1})
+    sentences = [repr(fit), fit._repr_html_(), fit.verdict, *fit.warnings, str(wrong.value),
+                 *(str(w.message) for w in said)]
+    assert "[2J" in " ".join(sentences) and len(said) > 1
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", " ".join(sentences))
+    assert fit.names[1:4] == tuple(bad[:3])
 
 
 def test_draws_by_name(fit):
