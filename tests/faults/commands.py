@@ -99,8 +99,12 @@ COMMANDS = [
     # What is done with a run.
     Command("summary", f"summary {IN}/fit.run --verbose"),
     Command("summary json", f"summary {IN}/words.run --json"),
+    Command("summary odds", f"summary {IN}/fit.run --odds --interval 0.95,hdi --sort effect --wide"),
+    Command("summary csv", f"summary {IN}/words.run --odds --params a* --csv"),
     Command("compare", f"compare {IN}/fit.run --reference {IN}/mode.json"),
     Command("compare runs", f"compare {IN}/fit.run --reference {IN}/cv.run --json"),
+    Command("compare several", f"compare {IN}/fit.run {IN}/cv.run"),
+    Command("compare several json", f"compare {IN}/fit.run {IN}/cv.run --reference {IN}/mode.json --json"),
     Command("predict", f"predict {IN}/words.run --data {IN}/words.csv --out p.csv", ("p.csv",)),
     Command("predict missing", f"predict {IN}/missing.run --data {IN}/missing.csv --out p.csv --overwrite", ("p.csv",)),
     Command("predict text", f"predict {IN}/fit.run --data {IN}/packed.sgd --json"),
@@ -121,6 +125,7 @@ COMMANDS = [
     Command("export curve", f"export {IN}/curve.run fit.curve.csv", ("fit.curve.csv",)),
     Command("report of several", f"report {IN}/fit.run {IN}/cv.run --reference {IN}/mode.json --threads 1 --out r.html",
             ("r.html",)),
+    Command("plot errors", f"plot {IN}/fit.run {IN}/cv.run error --reference {IN}/mode.json --out e.svg --threads 1", ("e.svg",)),
     Command("plot png", f"plot {IN}/fit.run density --out p.png --threads 1 --overwrite", ("p.png",)),
     # What is refused.
     Command("exists", f"sample logistic --data {IN}/packed.sgd --sampler sgld --batch 8 --out fit.run",

@@ -127,7 +127,7 @@ def same_levels(frame, names):
         known = {v for v in levels if any(n == f"{column}={v}" or n.startswith(f"{column}={v}[") or
                                           n.endswith(f",{column}={v}]") for n in names)}
         if known and len(levels - known) == 1:
-            left_out.append(f"{column}={(levels - known).pop()}")
+            left_out.append(f"{column}={(levels - known).pop().strip()}")
     return ("--reference-level", ",".join(left_out)) if left_out else ()
 
 
