@@ -2,6 +2,7 @@
 """The sampler where none is named: what is chosen for which data and options, what is said of it, what
 happens where it turns out to be of no use, and draws until there are enough effective ones."""
 import json
+import random
 import struct
 
 import numpy as np
@@ -126,6 +127,15 @@ def test_chains_in_lock_step_where_a_tail_is_between_parameters(site):
     told = header(site)
     assert told["sampler"] == "exact-hmc" and "heavier tails" in told["chosen"]
     assert told["draws"] <= 300, "it need not be doubled"
+
+
+def test_few_events_have_heavy_tails(site):
+    """Four of 3,000 rows: a run of pairs has sds that are 1 to 2 % small, and a long one may stay far out."""
+    normal = random.Random(11).gauss
+    rows = [f"{normal(0, 1):.3f},{normal(0, 1):.3f},{int(i < 4)}" for i in range(3000)]
+    (site.folder / "few.csv").write_text("x,z,y\n" + "\n".join(rows) + "\n")
+    done = sample(Sgfs(site.folder, prior=None), "few.csv", "--draws", "20", "--warmup", "20", "--allow-unconverged")
+    assert done.returncode == 0 and header(site)["sampler"] == "exact-hmc", done.stderr
 
 
 def test_a_tail_in_one_of_many_rows_is_seen(site):
