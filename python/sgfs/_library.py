@@ -19,6 +19,7 @@ from typing import Any, Iterator
 
 from . import _c
 from ._errors import SgfsError, SgfsWarning, error_of, tidied
+from ._interrupt import guarded
 
 log = logging.getLogger("sgfs")
 HERE = Path(__file__).resolve().parent
@@ -105,16 +106,19 @@ class Handle:
 def opened(name: str, free: str, *arguments: Any, keep: tuple[Any, ...] = ()) -> Handle:
     """What the function `name` opens; its error as an exception."""
     err = _c.sgfs_err()
-    pointer = getattr(lib, name)(*arguments, ctypes.byref(err))
-    if not pointer:
-        raise error_of(err)
-    return Handle(pointer, free, *keep)
+    with guarded():
+        pointer = getattr(lib, name)(*arguments, ctypes.byref(err))
+        if not pointer:
+            raise error_of(err)
+        return Handle(pointer, free, *keep)
 
 
 def check(name: str, *arguments: Any) -> None:
     """Calls a function that answers with a status."""
     err = _c.sgfs_err()
-    if getattr(lib, name)(*arguments, ctypes.byref(err)) != _c.SGFS_OK:
+    with guarded():
+        status = getattr(lib, name)(*arguments, ctypes.byref(err))
+    if status != _c.SGFS_OK:
         raise error_of(err)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Union
 from . import _inputs, _options
 from ._errors import SgfsError, Stopped, TrustWarning, UsageError, tidied
 from ._fit import Fit, PathLike, RunFile
+from ._interrupt import Guard, guarded
 from ._jobs import run_job
 from ._library import Config, Handle, check, lib, opened, warn
 from ._model import Model
@@ -96,12 +97,13 @@ def sample(model: str | Model | PathLike, data: Any, y: Any = None, *,
         bound = open_model(model, origin.source.open(config), config)
         run = opened("sgfs_run_open", "sgfs_run_free", bound, config, keep=(bound,))
         check("sgfs_run_attach", run, os.fsencode(run_file.path))
-        return _walk(run, run_file, origin, progress)
+        with guarded() as guard:
+            return _walk(run, run_file, origin, progress, guard)
     finally:
         config.tell()
 
 
-def _walk(run: Handle, run_file: RunFile, origin: Origin, progress: Progress) -> Fit:
+def _walk(run: Handle, run_file: RunFile, origin: Origin, progress: Progress, guard: Guard) -> Fit:
     """Runs to the end, closes the file whatever happened, and hands over what there is."""
     error: SgfsError | None = None
     with watched(lib.sgfs_run_on_progress, lib.sgfs_run_stop, run, progress) as watch:
@@ -134,6 +136,7 @@ def _walk(run: Handle, run_file: RunFile, origin: Origin, progress: Progress) ->
         error.fit = fit
         raise error
     assert fit is not None
+    guard.answered = 1  # by the draws there are; a second Ctrl-C wants none
     if error is not None:
         warn(str(error), TrustWarning)
     elif not fit.trust:
