@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Iterator
 
 from . import _c
-from ._errors import SgfsError, SgfsWarning, error_of, tidied
+from ._errors import SgfsError, SgfsWarning, error_of, in_python, tidied
 from ._interrupt import guarded
 
 log = logging.getLogger("sgfs")
@@ -135,6 +135,7 @@ class Config:
             messages.append((level, tidied(text.decode("utf-8", "replace"))))
 
         self.messages = messages
+        self.quiet = False  # without notes
         self._take = _c.sgfs_message_fn(take)
         pointer = lib.sgfs_config_new()
         if not pointer:
@@ -157,13 +158,17 @@ class Config:
         return None if value is None else str(value.decode("utf-8", "surrogateescape"))
 
     def tell(self) -> None:
-        """Notes go to the logger "sgfs", warnings to `warnings`."""
+        """Notes go to the logger "sgfs", warnings to `warnings`; a target that nobody named is
+        warned of, since few look at the logger."""
         while self.messages:
             level, text = self.messages.pop(0)
             if level == _c.SGFS_WARNING:
                 warn(text, SgfsWarning)
-            else:
-                log.info(text)
+            elif not self.quiet:
+                if text.startswith("The target is "):
+                    warn(text, SgfsWarning)
+                else:
+                    log.info(in_python(text))
 
 
 def warn(text: str, kind: type[Warning]) -> None:
@@ -171,5 +176,5 @@ def warn(text: str, kind: type[Warning]) -> None:
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("sgfs"):
         frame, level = frame.f_back, level + 1
-    warnings.warn(text, kind, stacklevel=level)
+    warnings.warn(in_python(text), kind, stacklevel=level)
 

@@ -60,7 +60,8 @@ def prepare(model: Any, data: Any, y: Any, options: dict[str, Any]) -> tuple[Ori
 
 
 def sample(model: str | Model | PathLike, data: Any, y: Any = None, *,
-           out: PathLike | None = None, progress: Progress = None, **options: Any) -> Fit:
+           out: PathLike | None = None, progress: Progress = None, quiet: bool = False,
+           **options: Any) -> Fit:
     """Draws from the posterior of a model given data.
 
     >>> import numpy as np, sgfs
@@ -84,6 +85,7 @@ def sample(model: str | Model | PathLike, data: Any, y: Any = None, *,
     y : the target, where it is not a column of data
     out : the run file to write; without it the draws are kept in a temporary one (`Fit.save`)
     progress : True, False, a function of (what, fraction, detail), or None: where somebody looks
+    quiet : no progress unless that is asked for, and no notes, but warnings
 
     All other arguments are the options of `sgfs sample`, with their names. weights and exposure
     are the name of a column, or an array; names are those of an array's columns. Ctrl-C stops the
@@ -92,6 +94,8 @@ def sample(model: str | Model | PathLike, data: Any, y: Any = None, *,
     if options.get("dry_run"):
         raise UsageError("dry_run: sgfs.rehearse says what a run would do and need.")
     origin, config = prepare(model, data, y, options)
+    config.quiet = quiet
+    progress = False if quiet and progress is None else progress
     run_file = RunFile(out)
     try:
         bound = open_model(model, origin.source.open(config), config)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 import weakref
 
 import numpy as np
@@ -69,6 +70,30 @@ def test_notes_are_logged_and_warnings_warned(sgfs, caplog):
     x = np.column_stack([x, np.ones(len(x))])
     with caplog.at_level(logging.INFO, "sgfs"), pytest.warns(sgfs.SgfsWarning, match="constant"):
         sgfs.sample("linear", x, y)
+
+
+def test_a_guessed_target_is_warned_of_unless_quiet(sgfs, people):
+    table = {name: people[0][name] for name in ("age", "bought")}
+    options = {"draws": 400, "seed": 1}
+    with pytest.warns(sgfs.SgfsWarning, match=r'The target is "bought", .*\(target= names'):
+        sgfs.sample("logistic", table, **options)
+    for more in ({"quiet": True}, {"target": "bought"}):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            sgfs.sample("logistic", table, **options, **more)
+        assert not [w for w in caught if "The target" in str(w.message)]
+
+
+def test_sentences_name_keyword_arguments(sgfs):
+    from sgfs._errors import in_python
+
+    assert in_python("say --na drop, or --na mean.") == 'say na="drop", or na="mean".'
+    assert in_python("(--target names another)") == "(target= names another)"
+    assert in_python("--prior-precision 2 or --standardize") == "prior_precision=2 or standardize=True"
+    assert in_python("/tmp/--na/x, --frobnicate 3 and --na-x") == "/tmp/--na/x, --frobnicate 3 and --na-x"
+    with pytest.raises(sgfs.DataError, match='na="drop"') as caught:
+        sgfs.sample("linear", {"x": [1.0, None, 2.0, 4.0], "y": [1.0, 2.0, 3.0, 5.0]}, target="y")
+    assert "--" not in str(caught.value)
 
 
 def test_progress_is_told_to_a_function(sgfs):
