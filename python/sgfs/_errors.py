@@ -90,8 +90,34 @@ def printable(text: str) -> str:
     return _CONTROL.sub("?", text)
 
 
+_FLAG = re.compile(r"(?<![\w/-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w=/-])"
+                   r"( \w(?:[\w.+-]*\w)?)?")
+
+
+def in_python(text: str) -> str:
+    """A sentence about options of the command line, in which they are keyword arguments:
+    `--na drop` is na="drop"."""
+    if "--" not in text:
+        return text
+    from ._options import table
+
+    def keyword(match: re.Match[str]) -> str:
+        name, word = match[1].replace("-", "_"), match[2] or ""
+        option = next((option for option in table() if option.name == name), None)
+        if option is None:
+            return match[0]
+        if option.type == "flag":
+            return f"{name}=True{word}"
+        if word[1:] in option.choices:
+            return f'{name}="{word[1:]}"'
+        number = re.fullmatch(r" \d[\d.e+-]*", word)
+        return f"{name}={word[1:] if number else word}"
+
+    return _FLAG.sub(keyword, text)
+
+
 def error_of(err: _c.sgfs_err) -> SgfsError:
     """The exception for what a call has said."""
-    error = _BY_CODE.get(err.code, SgfsError)(tidied(err.text.decode("utf-8", "replace")))
+    error = _BY_CODE.get(err.code, SgfsError)(in_python(tidied(err.text.decode("utf-8", "replace"))))
     error.code = err.code
     return error

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     import pandas
 
 PathLike = Union[str, "os.PathLike[str]"]
-SUMMARY_COLUMNS = ("mean", "sd", "mcse", "q5", "q50", "q95", "ess_bulk", "ess_tail", "r_hat",
-                   "sd_curvature", "tau")
+SHOWN = ("mean", "sd", "q5", "q50", "q95", "ess_bulk", "r_hat")
+SUMMARY_COLUMNS = (*SHOWN, "mcse", "ess_tail", "sd_curvature", "tau")
 
 
 class Draws(np.ndarray):
@@ -85,6 +85,21 @@ class RunFile:
         folder = tempfile.mkdtemp(prefix="sgfs-", dir=_quick_folder())
         self.path = os.path.join(folder, "fit.run")
         weakref.finalize(self, _remove, folder, os.getpid())
+
+
+def _numbers_of(row: Mapping[str, Any]) -> dict[str, float]:
+    """A row of the summary by column. An interval that was asked for stands where quantiles do."""
+    ratio, ends = row.get("ratio"), row.get("interval")
+    first = SHOWN[:2] if ends is not None else SHOWN[:5]
+    found = {column: row.get(column) for column in first}
+    if ends is not None:
+        found.update(low=ends["low"], high=ends["high"])
+    if ratio is not None:
+        name = ratio["name"].replace(" ", "_")
+        found.update({name: ratio["centre"], f"{name}_low": ratio["low"],
+                      f"{name}_high": ratio["high"]})
+    found.update((column, row.get(column)) for column in SUMMARY_COLUMNS[5:])
+    return {column: math.nan if value is None else value for column, value in found.items()}
 
 
 class Fit:
@@ -140,19 +155,25 @@ class Fit:
                                             config=config_of((), {}))
         return result
 
-    def summary(self) -> pandas.DataFrame:
+    def summary(self, **options: Any) -> pandas.DataFrame:
         """Mean, spread, quantiles and diagnostics of each parameter, as a DataFrame of pandas.
-        `summary_dict` is the same without pandas."""
+        `summary_dict` is the same without pandas.
+
+        The options are those of `sgfs summary`: interval=0.95 (or "hdi", or (0.95, "hdi")) has the
+        columns low and high in place of the quantiles, odds=True the odds or rate ratio and its
+        interval; params="city*" shows these rows only, and sort="effect", "name" or "r_hat" orders
+        them."""
         import pandas
 
-        rows = self.summary_dict()
-        return pandas.DataFrame.from_dict(rows, orient="index", columns=list(SUMMARY_COLUMNS))
+        return pandas.DataFrame.from_dict(self.summary_dict(**options), orient="index")
 
-    def summary_dict(self) -> dict[str, dict[str, float]]:
+    def summary_dict(self, **options: Any) -> dict[str, dict[str, float]]:
         """The summary by name of the parameter."""
-        return {row["name"]: {column: math.nan if row.get(column) is None else row[column]
-                              for column in SUMMARY_COLUMNS}
-                for row in self.report_json["params"]}
+        report = self.report_json
+        if options:
+            report = run_job("sgfs_summary_open", self._handle,
+                             config=config_of(("summary",), options))
+        return {row["name"]: _numbers_of(row) for row in report["params"]}
 
     @property
     def trust(self) -> bool:
@@ -279,12 +300,11 @@ class Fit:
         return f"{printable(self.report_json['title'])}\n{self.verdict}"
 
     def _repr_html_(self) -> str:
-        columns = ("mean", "sd", "q5", "q50", "q95", "ess_bulk", "r_hat")
         rows = list(self.summary_dict().items())
-        head = "".join(f"<th>{name}</th>" for name in ("", *columns))
+        head = "".join(f"<th>{name}</th>" for name in ("", *SHOWN))
         body = "".join(
             f"<tr><th style='text-align:left'>{html.escape(printable(name))}</th>" +
-            "".join(f"<td>{row[column]:.4g}</td>" for column in columns) + "</tr>"
+            "".join(f"<td>{row[column]:.4g}</td>" for column in SHOWN) + "</tr>"
             for name, row in rows[:30])
         more = f"<p>... and {len(rows) - 30} more parameters</p>" if len(rows) > 30 else ""
         colour = "#1a7f37" if self.trust else "#cf222e"

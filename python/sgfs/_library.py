@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, Iterator
 
 from . import _c
-from ._errors import SgfsError, SgfsWarning, error_of, printable, tidied
+from ._errors import SgfsError, SgfsWarning, error_of, in_python, printable, tidied
+from ._interrupt import guarded
 
 log = logging.getLogger("sgfs")
 HERE = Path(__file__).resolve().parent
@@ -105,16 +106,19 @@ class Handle:
 def opened(name: str, free: str, *arguments: Any, keep: tuple[Any, ...] = ()) -> Handle:
     """What the function `name` opens; its error as an exception."""
     err = _c.sgfs_err()
-    pointer = getattr(lib, name)(*arguments, ctypes.byref(err))
-    if not pointer:
-        raise error_of(err)
-    return Handle(pointer, free, *keep)
+    with guarded():
+        pointer = getattr(lib, name)(*arguments, ctypes.byref(err))
+        if not pointer:
+            raise error_of(err)
+        return Handle(pointer, free, *keep)
 
 
 def check(name: str, *arguments: Any) -> None:
     """Calls a function that answers with a status."""
     err = _c.sgfs_err()
-    if getattr(lib, name)(*arguments, ctypes.byref(err)) != _c.SGFS_OK:
+    with guarded():
+        status = getattr(lib, name)(*arguments, ctypes.byref(err))
+    if status != _c.SGFS_OK:
         raise error_of(err)
 
 
@@ -131,6 +135,7 @@ class Config:
             messages.append((level, printable(tidied(text.decode("utf-8", "replace")))))
 
         self.messages = messages
+        self.quiet = False  # without notes
         self._take = _c.sgfs_message_fn(take)
         pointer = lib.sgfs_config_new()
         if not pointer:
@@ -153,13 +158,17 @@ class Config:
         return None if value is None else str(value.decode("utf-8", "surrogateescape"))
 
     def tell(self) -> None:
-        """Notes go to the logger "sgfs", warnings to `warnings`."""
+        """Notes go to the logger "sgfs", warnings to `warnings`; a target that nobody named is
+        warned of, since few look at the logger."""
         while self.messages:
             level, text = self.messages.pop(0)
             if level == _c.SGFS_WARNING:
                 warn(text, SgfsWarning)
-            else:
-                log.info(text)
+            elif not self.quiet:
+                if text.startswith("The target is "):
+                    warn(text, SgfsWarning)
+                else:
+                    log.info(in_python(text))
 
 
 def warn(text: str, kind: type[Warning]) -> None:
@@ -167,5 +176,5 @@ def warn(text: str, kind: type[Warning]) -> None:
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("sgfs"):
         frame, level = frame.f_back, level + 1
-    warnings.warn(text, kind, stacklevel=level)
+    warnings.warn(in_python(text), kind, stacklevel=level)
 

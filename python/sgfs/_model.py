@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterator, Sequence
 
 import numpy as np
 
-from . import _c, _numba
+from . import _c, _interrupt, _numba
 from ._errors import UsageError
 from ._library import Config, Handle, opened
 
@@ -80,7 +80,7 @@ class Model:
 
     def _safely(self, work: Callable[[], Any]) -> int:
         try:
-            work()
+            _interrupt.call(work)
             return 0
         except BaseException as error:
             with self._lock:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """How far a run or a job is, on a terminal or in a notebook; and Ctrl-C while C is at work.
 
-The library reports a few times a second, in the thread that called it. Python's own handler of
-Ctrl-C runs at that moment: the run is asked to stop, and ends after the iteration at hand.
+The library reports a few times a second, in the thread that called it. The handler of Ctrl-C runs at
+that moment (_interrupt.py): the run is asked to stop, and ends after the iteration at hand.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import importlib.util
 import sys
 from typing import Any, Callable, Iterator, Protocol, Union
 
-from . import _c
+from . import _c, _interrupt
 
 
 class Bar(Protocol):
@@ -88,7 +88,7 @@ def bar_for(progress: Progress) -> Bar | None:
 
 
 class Watch:
-    """What happened while C was at work: an exception of a callback, or Ctrl-C."""
+    """What happened while C was at work: an exception of a callback."""
 
     error: BaseException | None = None
 
@@ -115,18 +115,19 @@ def watched(on_progress: Any, stop: Any, handle: Any, progress: Progress,
                 keep[:] = [{name: getattr(now, name) for name, _ in now._fields_}]
             if not bar:
                 bar.append(bar_for(progress))
-            if bar[0] is not None:
-                bar[0].show((now.what or b"").decode(), now.fraction, (now.detail or b"").decode())
-        except BaseException as error:  # KeyboardInterrupt as well: C must not be jumped over
+            shown = bar[0]
+            if shown is not None:
+                _interrupt.call(lambda: shown.show((now.what or b"").decode(), now.fraction,
+                                                   (now.detail or b"").decode()))
+        except BaseException as error:  # also KeyboardInterrupt: C must not be jumped over
             watch.error = error
             stop(handle)
 
     callback = _c.sgfs_progress_fn(report)
     on_progress(handle, callback, None)
     try:
-        yield watch
-    except KeyboardInterrupt as error:  # between two calls
-        watch.error = watch.error or error
+        with _interrupt.guarded(lambda: stop(handle)):
+            yield watch
     finally:
         on_progress(handle, _c.sgfs_progress_fn(), None)
         if bar and bar[0] is not None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Union
 from . import _inputs, _options
 from ._errors import SgfsError, Stopped, TrustWarning, UsageError, tidied
 from ._fit import Fit, PathLike, RunFile
+from ._interrupt import Guard, guarded
 from ._jobs import run_job
 from ._library import Config, Handle, check, lib, opened, warn
 from ._model import Model
@@ -59,7 +60,8 @@ def prepare(model: Any, data: Any, y: Any, options: dict[str, Any]) -> tuple[Ori
 
 
 def sample(model: str | Model | PathLike, data: Any, y: Any = None, *,
-           out: PathLike | None = None, progress: Progress = None, **options: Any) -> Fit:
+           out: PathLike | None = None, progress: Progress = None, quiet: bool = False,
+           **options: Any) -> Fit:
     """Draws from the posterior of a model given data.
 
     >>> import numpy as np, sgfs
@@ -83,6 +85,7 @@ def sample(model: str | Model | PathLike, data: Any, y: Any = None, *,
     y : the target, where it is not a column of data
     out : the run file to write; without it the draws are kept in a temporary one (`Fit.save`)
     progress : True, False, a function of (what, fraction, detail), or None: where somebody looks
+    quiet : no progress unless that is asked for, and no notes, but warnings
 
     All other arguments are the options of `sgfs sample`, with their names. weights and exposure
     are the name of a column, or an array; names are those of an array's columns. Ctrl-C stops the
@@ -91,17 +94,20 @@ def sample(model: str | Model | PathLike, data: Any, y: Any = None, *,
     if options.get("dry_run"):
         raise UsageError("dry_run: sgfs.rehearse says what a run would do and need.")
     origin, config = prepare(model, data, y, options)
+    config.quiet = quiet
+    progress = False if quiet and progress is None else progress
     run_file = RunFile(out)
     try:
         bound = open_model(model, origin.source.open(config), config)
         run = opened("sgfs_run_open", "sgfs_run_free", bound, config, keep=(bound,))
         check("sgfs_run_attach", run, os.fsencode(run_file.path))
-        return _walk(run, run_file, origin, progress)
+        with guarded() as guard:
+            return _walk(run, run_file, origin, progress, guard)
     finally:
         config.tell()
 
 
-def _walk(run: Handle, run_file: RunFile, origin: Origin, progress: Progress) -> Fit:
+def _walk(run: Handle, run_file: RunFile, origin: Origin, progress: Progress, guard: Guard) -> Fit:
     """Runs to the end, closes the file whatever happened, and hands over what there is."""
     error: SgfsError | None = None
     with watched(lib.sgfs_run_on_progress, lib.sgfs_run_stop, run, progress) as watch:
@@ -134,6 +140,7 @@ def _walk(run: Handle, run_file: RunFile, origin: Origin, progress: Progress) ->
         error.fit = fit
         raise error
     assert fit is not None
+    guard.answered = 1  # by the draws there are; a second Ctrl-C wants none
     if error is not None:
         warn(str(error), TrustWarning)
     elif not fit.trust:

@@ -141,13 +141,15 @@ class _Posterior(BaseEstimator):  # type: ignore[misc,unused-ignore]
         check_is_fitted(self)
         return self.posterior_.draws
 
-    def predict_interval(self, X: Any, level: float = 0.9) -> Any:
+    def predict_interval(self, X: Any, level: float = 0.9, **beside: Any) -> Any:
         """The central interval that has this probability: rows x 2 for a new target that is a
-        number; rows x classes x 2 for the probability of each class, given the data."""
+        number; rows x classes x 2 for the probability of each class, given the data. Beside the
+        rows of a Poisson regression there may be their exposure."""
         if not 0 < level < 1:
             raise UsageError(f"level lies between 0 and 1, and is {level}.")
         low = round((1 - level) / 2, 12)
-        return self._predicted(X, kind="interval", quantiles=(low, round(1 - low, 12)))
+        return self._predicted(X, kind="interval", quantiles=(low, round(1 - low, 12)),
+                               **beside)
 
 
 def _dense(X: Any) -> Iterator[Any]:
@@ -309,11 +311,15 @@ class BayesianPoissonRegression(_Regressor, _Linear):
             exposure: Any = None) -> BayesianPoissonRegression:
         """Samples. A row of weight w is w copies of that row."""
         self._sample("poisson", *self._numbers(X, y), sample_weight, exposure=exposure)
+        self._has_exposure = exposure is not None
         self._one_target()
         return self
 
     def _predicted(self, X: Any, exposure: Any = None, **how: Any) -> Any:
         if exposure is None:
+            if getattr(self, "_has_exposure", False):
+                raise UsageError("The model was fitted with an exposure: pass that of these rows, as "
+                                 "exposure=, to score, predict and predict_interval.")
             return super()._predicted(X, **how)
         if hasattr(X, "tocsr"):
             X = X.toarray()

@@ -5,8 +5,13 @@ import ctypes
 import gc
 import logging
 import os
+import pty
+import signal
 import subprocess
 import sys
+import threading
+import time
+import warnings
 import weakref
 
 import numpy as np
@@ -67,6 +72,30 @@ def test_notes_are_logged_and_warnings_warned(sgfs, caplog):
         sgfs.sample("linear", x, y)
 
 
+def test_a_guessed_target_is_warned_of_unless_quiet(sgfs, people):
+    table = {name: people[0][name] for name in ("age", "bought")}
+    options = {"draws": 400, "seed": 1}
+    with pytest.warns(sgfs.SgfsWarning, match=r'The target is "bought", .*\(target= names'):
+        sgfs.sample("logistic", table, **options)
+    for more in ({"quiet": True}, {"target": "bought"}):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            sgfs.sample("logistic", table, **options, **more)
+        assert not [w for w in caught if "The target" in str(w.message)]
+
+
+def test_sentences_name_keyword_arguments(sgfs):
+    from sgfs._errors import in_python
+
+    assert in_python("say --na drop, or --na mean.") == 'say na="drop", or na="mean".'
+    assert in_python("(--target names another)") == "(target= names another)"
+    assert in_python("--prior-precision 2 or --standardize") == "prior_precision=2 or standardize=True"
+    assert in_python("/tmp/--na/x, --frobnicate 3 and --na-x") == "/tmp/--na/x, --frobnicate 3 and --na-x"
+    with pytest.raises(sgfs.DataError, match='na="drop"') as caught:
+        sgfs.sample("linear", {"x": [1.0, None, 2.0, 4.0], "y": [1.0, 2.0, 3.0, 5.0]}, target="y")
+    assert "--" not in str(caught.value)
+
+
 def test_progress_is_told_to_a_function(sgfs):
     seen = []
     sgfs.sample("linear", *rows(), sampler="nuts", draws=3000, ess=1,
@@ -102,6 +131,108 @@ def test_ctrl_c_returns_what_there_is(sgfs):
     done = subprocess.run([sys.executable, "-c", INTERRUPT], capture_output=True, text=True,
                           env=environment, timeout=300)
     assert done.stdout.strip() == "stopped early True", done.stderr
+
+
+LONG = """
+import threading, os, signal, sys, time, warnings
+import numpy as np
+import sgfs
+warnings.simplefilter("ignore")
+times, later = int(sys.argv[2]), float(sys.argv[3])
+def press():
+    time.sleep(float(sys.argv[1]))
+    for _ in range(times):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(later)
+rng = np.random.default_rng(1)
+x = rng.normal(size=(2000, 20)); y = x[:, 0] + rng.normal(size=2000)
+def report(what, fraction, detail):
+    if what == "sampling" and not begun.is_set():
+        begun.set()
+        thread.start()
+        if times > 1:
+            time.sleep(60)
+begun, thread = threading.Event(), threading.Thread(target=press)
+more = {"progress": report}
+if sys.argv[4] == "bar":
+    thread.start()
+    more = {}
+try:
+    fit = sgfs.sample("linear", x, y, sampler="sgld", draws=3000000, thin=1, ess=1, warmup=100, **more)
+    print(fit.report_json["state"], fit.draws.shape[1] > 0)
+except KeyboardInterrupt:
+    print("interrupted")
+print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+
+
+def pressed(after, times=1, how="function", later=0.5, **streams):
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE / "python")}
+    streams = streams or {"stderr": subprocess.PIPE}
+    done = subprocess.run([sys.executable, "-c", LONG, str(after), str(times), str(later), how],
+                          stdout=subprocess.PIPE, text=True, env=environment, timeout=300, **streams)
+    return done.stdout.split("\n")[:2], done.stderr or ""
+
+
+@pytest.mark.parametrize("after", [0, 0.13, 0.31, 0.7])
+def test_ctrl_c_while_c_is_at_work(after):
+    """Python's handler would raise in the first line of a callback, where nothing catches it."""
+    said, errors = pressed(after)
+    assert said == ["stopped early True", "True"], errors
+    assert "ignored" not in errors
+
+
+def test_ctrl_c_on_a_terminal():
+    ours, theirs = pty.openpty()
+    reader = threading.Thread(target=lambda: drained(ours), daemon=True)
+    reader.start()
+    try:
+        assert pressed(1, how="bar", stderr=theirs)[0] == ["stopped early True", "True"]
+    finally:
+        os.close(theirs)
+
+
+def drained(terminal):
+    try:
+        while os.read(terminal, 4096):
+            pass
+    except OSError:  # the other end is closed
+        os.close(terminal)
+
+
+def test_a_second_ctrl_c_raises_at_once():
+    begin = time.monotonic()
+    said, errors = pressed(0.2, times=2)
+    assert said == ["interrupted", "True"], errors
+    assert time.monotonic() - begin < 30  # the progress function sleeps for 60 s
+
+
+def test_ctrl_c_in_a_thread_is_left_to_the_main_one(sgfs):
+    from sgfs import _interrupt
+
+    usual = signal.getsignal(signal.SIGINT)
+
+    def work():
+        with _interrupt.guarded() as guard:
+            return signal.getsignal(signal.SIGINT) is usual, guard.count
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        assert pool.submit(work).result() == (True, 0)
+
+
+def test_a_handler_of_somebody_else_has_its_turn(sgfs):
+    from sgfs import _interrupt
+
+    seen = []
+    usual = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
+    try:
+        with _interrupt.guarded():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0)
+            assert not seen
+        assert seen == [signal.SIGINT]
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def test_threads_and_children_draw_the_same_numbers(sgfs):

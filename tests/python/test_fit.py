@@ -176,3 +176,19 @@ def test_a_weak_run_is_told_by_a_warning(sgfs, people):
         fit = sgfs.sample("logistic", dict(people[0]), target="bought", sampler="sgld", draws=20,
                           ess=1, thin=1, warmup=5, epsilon=1e-9)
     assert not fit.trust
+
+
+def test_a_summary_takes_the_options_of_the_command(sgfs, people):
+    pytest.importorskip("pandas")
+    fit = sgfs.sample("logistic", people[1], target="bought", categorical="auto", seed=1)
+    assert list(fit.summary())[:7] == ["mean", "sd", "q5", "q50", "q95", "ess_bulk", "r_hat"]
+    some = fit.summary(odds=True, params=["age", "city*"], sort="name")
+    assert list(some.index) == sorted(some.index) and "age" in some.index and "visits" not in some.index
+    assert some.loc["age", "odds_ratio"] == pytest.approx(np.exp(np.median(fit["age"])))
+    wide = fit.summary(interval=0.95).loc["age"]
+    assert [wide["low"], wide["high"]] == pytest.approx(np.quantile(fit["age"], [0.025, 0.975]), rel=1e-3)
+    assert list(wide.index)[:5] == ["mean", "sd", "low", "high", "ess_bulk"]
+    narrow = fit.summary(interval=(0.5, "hdi")).loc["age"]
+    assert narrow["high"] - narrow["low"] < wide["high"] - wide["low"]
+    with pytest.raises(sgfs.UsageError, match="no option intervall"):
+        fit.summary(intervall=0.9)

@@ -83,6 +83,9 @@ def test_counts_with_exposure(sgfs, rows):
         once = model.predict(X, exposure=np.ones(400))
         assert np.allclose(model.predict(X, exposure=years), once * years, rtol=1e-10)
         assert 0 < model.score(X, rows["count"], exposure=years) < 1
+        with pytest.raises(sgfs.UsageError, match="exposure=, to score"):
+            model.score(X, rows["count"])
+        assert model.predict_interval(X[:5], exposure=years[:5]).shape == (5, 2)
         assert model.coef_.shape == (3,)
     with pytest.raises(sgfs.SgfsError, match="exposure"):
         model.predict(frame)

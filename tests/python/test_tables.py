@@ -149,7 +149,7 @@ def test_masked_values_are_missing(sgfs, base):
     x = base[["a", "b"]].to_numpy()
     masked = np.ma.masked_array(x, mask=x > 1)
     missing = np.where(x > 1, np.nan, x)
-    with pytest.raises(sgfs.DataError, match="--na"):
+    with pytest.raises(sgfs.DataError, match='na="drop"'):
         draws(sgfs, masked, base["y"])
     expected = draws(sgfs, missing, base["y"], na="mean")
     assert np.array_equal(draws(sgfs, masked, base["y"], na="mean").draws, expected.draws)
