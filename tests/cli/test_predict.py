@@ -388,7 +388,7 @@ def test_an_interrupt_leaves_no_file(site):
 
 def test_all_new_words_are_in_one_sentence(sgfs):
     """Two columns with words that the run has not seen; what --new-words zero does is said with the word it stands for."""
-    rows = [f"{'abcb'[i % 4]},{'uv'[i % 2]},{i % 7},{(i // 3) % 2}" for i in range(42)]  # b is the most frequent
+    rows = [f"{'abcbb'[i % 5]},{'uv'[i % 2]},{i % 7},{(i // 3) % 2}" for i in range(42)]  # b is the most frequent
     write(sgfs.folder / "old.csv", ["city,shop,x,y", *rows])
     sgfs.ok("sample", "logistic", "--data", "old.csv", "--categorical", "auto", "--draws", "20", "--out", "old.run")
     write(sgfs.folder / "new.csv", ["city,shop,x", "a,u,1", "oslo,v,2", "rome,k9,3", "oslo,k9,4"])
@@ -402,7 +402,7 @@ def test_all_new_words_are_in_one_sentence(sgfs):
     assert done.returncode == 3 and said in done.stderr and done.stderr.count("\n") == 1, done.stderr
     done = sgfs("predict", "old.run", "--data", "less.csv", "--new-words", "zero")
     assert done.returncode == 3 and 'with: "city", "x".' in done.stderr and "k9" not in done.stderr, done.stderr
-    write(sgfs.folder / "same.csv", ["city,shop,x", "a,u,1", "a,v,2", "a,u,3", "a,u,4"])
+    write(sgfs.folder / "same.csv", ["city,shop,x", "a,u,1", "b,v,2", "b,u,3", "b,u,4"])
     for name, words in (("new", ("--new-words", "zero")), ("same", ())):
         sgfs.ok("predict", "old.run", "--data", f"{name}.csv", "--out", f"p-{name}.csv", *words)
     assert (sgfs.folder / "p-new.csv").read_bytes() == (sgfs.folder / "p-same.csv").read_bytes()
