@@ -220,6 +220,22 @@ static void print_next(const char *next, const char *run) {
                place + strlen(" RUN"));
 }
 
+/* A ratio that is next to 1 because its unit is small: what more units do. */
+static void print_small_ratio(const sgfs_summary *s) {
+    for (int64_t i = 0; s->ratio != NULL && i < s->dim; i++) {
+        const sgfs_interval *r = &s->interval[i];
+        double effect = log(r->centre);
+        bool excludes = r->low > 1 || r->high < 1;
+        if (!excludes || !(fabs(effect) < 1e-3 && fabs(effect) > 1e-15)) continue;
+        char text[300];
+        double units = pow(10, floor(-log10(fabs(effect))));
+        snprintf(text, sizeof text,
+                 "%.100s: one unit more hardly shows; the %s of %.15g units more is %.4g.",
+                 s->row[i].name, s->ratio, units, exp(effect * units));
+        cli_print_wrapped(stdout, "", text);
+    }
+}
+
 void cli_print_summary(const sgfs_summary *s, const cli_display *how) {
     cli_print_wrapped(stdout, "", s->verdict);
     print_next(s->next, how->run);
@@ -228,7 +244,10 @@ void cli_print_summary(const sgfs_summary *s, const cli_display *how) {
     if (how->verbose && s->chosen[0] != '\0') cli_print_wrapped(stdout, "", s->chosen);
     putchar('\n');
     cli_print_table(s, how);
-    printf("\n%lld chain%s x %lld kept draws, %.3g s%s\n", (long long)s->chains,
+    putchar('\n');
+    if (s->compared[0] != '\0') cli_print_wrapped(stdout, "", s->compared);
+    print_small_ratio(s);
+    printf("%lld chain%s x %lld kept draws, %.3g s%s\n", (long long)s->chains,
            s->chains == 1 ? "" : "s", (long long)s->draws, s->seconds,
            s->chains == 1 ? "" : " (sum over chains)");
     if (s->points > 0) {

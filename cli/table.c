@@ -110,19 +110,31 @@ static int digits_of(const sgfs_summary_row *r) {
                                             : DIGITS;
 }
 
+/* Of a ratio and its interval: more where the usual ones would show it as 1. */
+static int ratio_digits_of(const sgfs_summary *s, int64_t i) {
+    return sgfsi_ratio_digits(s->interval[i].low, s->interval[i].high, DIGITS);
+}
+
+static bool is_ratio(const column *c) {
+    return c->of == ratio_of || c->of == ratio_low_of || c->of == ratio_high_of;
+}
+
 /* A column of places on the parameter's own scale? */
 static bool is_placed(const column *c) {
     return c->of == mean_of || c->of == low_of || c->of == median_of || c->of == high_of;
 }
 
 static void widen(layout *l, const sgfs_summary *s, int64_t shown) {
-    int most = DIGITS;
-    for (int64_t i = 0; i < shown; i++)
+    int most = DIGITS, ratio = DIGITS;
+    for (int64_t i = 0; i < shown; i++) {
         most = digits_of(&s->row[i]) > most ? digits_of(&s->row[i]) : most;
+        if (s->ratio != NULL && ratio_digits_of(s, i) > ratio) ratio = ratio_digits_of(s, i);
+    }
     for (int k = 0; k < l->count; k++) {
-        if (!is_placed(&l->column[k])) continue;
-        l->column[k].width += most - DIGITS;
-        l->width += most - DIGITS;
+        int more = is_placed(&l->column[k]) ? most - DIGITS : 0;
+        if (is_ratio(&l->column[k])) more = (int)fmax(ratio + 2 - l->column[k].width, 0); /* "0." */
+        l->column[k].width += more;
+        l->width += more;
     }
 }
 
@@ -157,6 +169,7 @@ static layout layout_of(const sgfs_summary *s, bool wide, bool verbose) {
 static void print_cell(const column *c, const sgfs_summary *s, int64_t i) {
     double x = c->of(s, i);
     if (is_placed(c)) cli_print_num(x, c->width, digits_of(&s->row[i]));
+    else if (is_ratio(c)) cli_print_num(x, c->width, ratio_digits_of(s, i));
     else if (c->digits > 0) cli_print_num(x, c->width, c->digits);
     else if (isfinite(x) && x < 1e6) printf(" %*.0f", c->width, x); /* a count */
     else cli_print_num(x, c->width, 2);

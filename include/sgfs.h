@@ -432,6 +432,7 @@ typedef struct sgfs_summary {
     double share;
     bool hdi;
     const char *ratio;
+    const char *compared; /* "city is compared with Hamburg, device with phone."; "": nothing is */
 } sgfs_summary;
 /* What the draws say, with warnings: an sgfs_summary. Which rows it has, in what order and with
  * which intervals: the options "summary.*"; everything else in it is about all parameters. */

@@ -276,6 +276,7 @@ class sgfs_summary(Structure):
         ("share", c_double),
         ("hdi", c_bool),
         ("ratio", c_char_p),
+        ("compared", c_char_p),
     ]
 
 

@@ -3,6 +3,7 @@
  */
 #include "base/printable.h"
 
+#include <math.h>
 #include <string.h>
 
 /* No byte beyond the terminating zero is looked at: it continues no character. */
@@ -46,4 +47,10 @@ bool sgfsi_shell_word(const char *word, char *out, size_t room) {
     }
     memcpy(out, "'", 2);
     return true;
+}
+
+int sgfsi_ratio_digits(double low, double high, int least) {
+    double gap = low > 1 ? log(low) : high < 1 ? -log(high) : 1;
+    int digits = gap > 1e-12 && gap < 1 ? 2 - (int)floor(log10(gap)) : least;
+    return digits > least ? digits : least;
 }

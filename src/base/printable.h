@@ -16,3 +16,7 @@ void sgfsi_printable(char *text);
  * harm: false, with `out` as it was, where the word is empty, begins with a dash, has characters
  * that print nothing, or finds no room. */
 bool sgfsi_shell_word(const char *word, char *out, size_t room);
+
+/* Digits that tell a ratio and its interval from 1, two of them of the difference; `least`, or more
+ * where the interval is next to 1 and excludes it. */
+int sgfsi_ratio_digits(double low, double high, int least);

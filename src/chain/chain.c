@@ -282,10 +282,10 @@ static sgfs_status finish_moments(sgfsi_chain *w, sgfsi_chain_info *info, sgfs_e
     return SGFS_OK;
 }
 
-sgfs_status sgfsi_chain_report(sgfsi_chain *w, const sgfsi_output *out, bool moments,
-                               double *curvature_sd, sgfs_err *err) {
-    if (moments) sgfsi_chain_moments_flush(&w->moments);
-    if (moments && w->validator != NULL) {
+sgfs_status sgfsi_chain_report(sgfsi_chain *w, const sgfsi_output *out, const sgfsi_at_mean *found,
+                               sgfs_err *err) {
+    if (found != NULL) sgfsi_chain_moments_flush(&w->moments);
+    if (found != NULL && w->validator != NULL) {
         sgfsi_validator_finish(w->validator);
         sgfs_status status = hand_over_points(w, out, err);
         if (status != SGFS_OK) return status;
@@ -299,7 +299,8 @@ sgfs_status sgfsi_chain_report(sgfsi_chain *w, const sgfsi_output *out, bool mom
                              .reanchors = w->sampler.reanchors,
                              .warmup_seconds = counted ? w->warmup_seconds : 0,
                              .sample_seconds = counted ? w->sample_seconds : 0,
-                             .curvature_sd = curvature_sd};
+                             .curvature_sd = found != NULL ? found->curvature_sd : NULL,
+                             .dispersion = found != NULL ? found->dispersion : 0};
     const sgfsi_pages *mini = &w->sampler.eval.batcher.visit;
     const sgfsi_pages full = sgfsi_full_pages(&w->sampler.full);
     const sgfsi_pages none = {.wait = 0},
@@ -307,7 +308,7 @@ sgfs_status sgfsi_chain_report(sgfsi_chain *w, const sgfsi_output *out, bool mom
     info.disk_wait = w->disk_wait + mini->wait + full.wait + own->wait;
     info.disk_bytes = w->disk_bytes + mini->bytes + full.bytes + own->bytes;
     info.disk_faults = info.disk_bytes > 0 ? w->faults : 0;
-    if (moments && w->moments.count > 1) {
+    if (found != NULL && w->moments.count > 1) {
         sgfs_status status = finish_moments(w, &info, err);
         if (status != SGFS_OK) return status;
         info.iterations = w->moments.count;

@@ -51,7 +51,12 @@ sgfs_status sgfsi_chain_validate(sgfsi_chain *w, const sgfsi_validation_rows *va
 bool sgfsi_chain_step(sgfsi_chain *w, int64_t count, const sgfsi_output *out);
 /* Hand buffered draws over. */
 sgfs_status sgfsi_chain_flush(sgfsi_chain *w, const sgfsi_output *out, sgfs_err *err);
-/* Moments (when asked for) and costs of the chain so far; curvature_sd (D) may be NULL. */
-sgfs_status sgfsi_chain_report(sgfsi_chain *w, const sgfsi_output *out, bool moments,
-                               double *curvature_sd, sgfs_err *err);
+/* What was found where the draws have their mean. */
+typedef struct sgfsi_at_mean {
+    double *curvature_sd; /* D, or NULL */
+    double dispersion;    /* draws.h */
+} sgfsi_at_mean;
+/* Costs of the chain so far; with what was found at the end (NULL: it goes on) also its moments. */
+sgfs_status sgfsi_chain_report(sgfsi_chain *w, const sgfsi_output *out, const sgfsi_at_mean *found,
+                               sgfs_err *err);
 void sgfsi_chain_close(sgfsi_chain *w);

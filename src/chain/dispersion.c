@@ -13,6 +13,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "diagnostics/advice.h"
+
 static const double much = 1.5, errors = 5; /* phi; and by how many of its standard errors */
 enum { MOST_ROWS = 2000000, ENOUGH = 1 << 18, SUMS = 3, STRIP = 256 };
 
@@ -52,7 +54,9 @@ static sgfs_status add_up(const sgfs_model *m, const double *theta, double *sums
     return status;
 }
 
-sgfs_status sgfsi_dispersion_tell(const sgfs_model *m, const double *theta, sgfs_err *err) {
+sgfs_status sgfsi_dispersion_tell(const sgfs_model *m, const double *theta, double *found,
+                                  sgfs_err *err) {
+    *found = 0;
     if (m->kind != &sgfs_model_poisson) return SGFS_OK;
     sgfsi_arena arena = {NULL};
     sgfs_err why = {SGFS_OK, ""};
@@ -68,10 +72,9 @@ sgfs_status sgfsi_dispersion_tell(const sgfs_model *m, const double *theta, sgfs
     double free_rows = sums[2] - (double)m->D, phi = sums[0] / free_rows;
     if (!(free_rows > 0) || !(phi > much) || !(phi - 1 > errors * sqrt(sums[1]) / free_rows))
         return SGFS_OK;
-    sgfsi_say(sgfsi_config_log(m->cfg), SGFS_WARNING,
-              "The counts vary %s times as much as Poisson counts (Pearson's statistic at the "
-              "posterior mean): the draws are right for this model, but rows that scatter so say "
-              "less than it believes, and honest standard deviations are about %s times as wide.",
-              SGFSI_DIGITS(phi, 2), SGFSI_DIGITS(sqrt(phi), 2));
+    char text[SGFSI_DISPERSION_TEXT];
+    *found = phi;
+    sgfsi_dispersion_say(phi, text);
+    sgfsi_say(sgfsi_config_log(m->cfg), SGFS_WARNING, "%s", text);
     return SGFS_OK;
 }

@@ -34,8 +34,8 @@ static bool is_spread_checked(const sgfs_run *run) {
 }
 
 /* What is looked at once more where the draws have their mean, over all chains, if there is one:
- * the spread that the curvature predicts (true: sd, D, has it), and how counts vary. */
-static bool look_at_mean(const sgfs_run *run, double *sd, sgfs_err *why) {
+ * the spread that the curvature predicts (sd: room for D), and how counts vary. */
+static sgfsi_at_mean look_at_mean(const sgfs_run *run, double *sd, sgfs_err *why) {
     int64_t D = run->model->D, chains = run->plan.chains;
     double *mean = calloc((size_t)D, sizeof *mean);
     if (mean == NULL) sgfsi_fail_memory(why, "the curvature");
@@ -47,9 +47,11 @@ static bool look_at_mean(const sgfs_run *run, double *sd, sgfs_err *why) {
     }
     bool predicted =
         sampled && is_spread_checked(run) && sgfsi_curvature_sd(run->model, mean, sd, why);
-    if (sampled && why->code == SGFS_OK) (void)sgfsi_dispersion_tell(run->model, mean, why);
+    sgfsi_at_mean found = {predicted ? sd : NULL, 0};
+    if (sampled && why->code == SGFS_OK)
+        (void)sgfsi_dispersion_tell(run->model, mean, &found.dispersion, why);
     free(mean);
-    return predicted;
+    return found;
 }
 
 /* What is still buffered; then every chain's moments and costs. Whoever stopped early wants an
@@ -60,10 +62,11 @@ static sgfs_status hand_over(sgfs_run *run, sgfs_err *err) {
     sgfs_err why = {SGFS_OK, ""};
     if (sd == NULL) sgfsi_fail_memory(&why, "the curvature");
     bool whole = status == SGFS_OK && sd != NULL && sgfs_run_done(run);
-    bool predicted = whole && look_at_mean(run, sd, &why);
+    sgfsi_at_mean found = {NULL, 0};
+    if (whole) found = look_at_mean(run, sd, &why);
     if (status == SGFS_OK) status = sgfsi_fail_hard(&why, err);
     for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++) {
-        status = sgfsi_chain_report(&run->chain[c], &run->out, true, predicted ? sd : NULL, err);
+        status = sgfsi_chain_report(&run->chain[c], &run->out, &found, err);
     }
     free(sd);
     return status;

@@ -29,7 +29,7 @@
 static sgfs_status note_costs(sgfs_run *run, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     for (int64_t c = 0; c < run->plan.chains && status == SGFS_OK; c++)
-        status = sgfsi_chain_report(&run->chain[c], &run->out, false, NULL, err);
+        status = sgfsi_chain_report(&run->chain[c], &run->out, NULL, err);
     run->next_costs = sgfsi_now() + 1;
     return status;
 }

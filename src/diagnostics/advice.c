@@ -19,7 +19,7 @@
 #include "diagnostics/trust.h"
 #include "sink/export.h"
 
-enum { NAMED = 3, OWN_WARNINGS = 16, TEXT = 640, NAME = 60 };
+enum { NAMED = 3, OWN_WARNINGS = 17, TEXT = 640, NAME = 60 };
 static const double SPREAD_MOST = 1.10, SPREAD_APART = 3;
 static const double DEEP_MOST = 0.01, BFMI_LEAST = 0.3;
 
@@ -288,6 +288,22 @@ static void judge_trajectories(list *out) {
              (long long)out->used->chain[worst] + 1);
 }
 
+void sgfsi_dispersion_say(double phi, char out[SGFSI_DISPERSION_TEXT]) {
+    snprintf(out, SGFSI_DISPERSION_TEXT,
+             "The counts vary %s times as much as Poisson counts (Pearson's statistic at the "
+             "posterior mean): the draws are right for this model, but rows that scatter so say "
+             "less than it believes, and honest standard deviations are about %s times as wide.",
+             SGFSI_DIGITS(phi, 2), SGFSI_DIGITS(sqrt(phi), 2));
+}
+
+static void judge_counts(list *out) {
+    char text[SGFSI_DISPERSION_TEXT];
+    double phi = out->draws->chain[out->used->chain[0]].info.dispersion;
+    if (!(phi > 0 && isfinite(phi))) return;
+    sgfsi_dispersion_say(phi, text);
+    warn(out, "%s", text);
+}
+
 static void judge_run(list *out) {
     const sgfs_summary *s = out->summary;
     if (s->chains < 2)
@@ -329,6 +345,7 @@ sgfs_status sgfsi_advise(const sgfs_draws *d, const sgfsi_used *used, sgfs_summa
     }
     judge_trajectories(&out);
     judge_run(&out);
+    judge_counts(&out);
     for (int64_t i = 0; i < passed_on; i++) {
         const char *text = sgfsi_json_as_text(sgfsi_json_at(cautions, i));
         if (text == NULL) continue;

@@ -8,3 +8,8 @@
 /* Fill summary->warning from its other fields; strings live in arena. */
 sgfs_status sgfsi_advise(const sgfs_draws *d, const sgfsi_used *used, sgfs_summary *summary,
                          sgfsi_arena *arena, sgfs_err *err);
+
+/* That counts vary phi times as much as the model says: said when it is found, and again in every
+ * summary. */
+enum { SGFSI_DISPERSION_TEXT = 400 };
+void sgfsi_dispersion_say(double phi, char out[SGFSI_DISPERSION_TEXT]);

@@ -141,9 +141,9 @@ sgfs_status sgfsi_report_rows(const sgfs_draws *d, const sgfsi_used *used, int64
     sgfs_status status = read_interval(interval, s, err);
     if (status == SGFS_OK && odds && (s->ratio = sgfsi_ratio_name(d)) == NULL)
         status = sgfsi_fail(err, SGFS_EUSAGE,
-                            "summary.odds: exp of a coefficient is an odds ratio in logistic "
-                            "regression (and in softmax with a class of reference), a rate ratio "
-                            "in poisson; this run's model has neither.");
+                            "The exp of a coefficient is an odds ratio in logistic regression (and "
+                            "in softmax with a class of reference), a rate ratio in poisson; this "
+                            "run's model has neither: leave --odds out.");
     if (status == SGFS_OK && (odds || interval[0] != '\0')) {
         s->interval = sgfsi_arena_alloc(arena, s->dim, sizeof *s->interval);
         if (s->interval == NULL || !sgfsi_trace_each(d, used, threads, fill_interval, s))

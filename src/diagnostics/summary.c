@@ -17,6 +17,7 @@
 
 #include "base/json.h"
 #include "diagnostics/advice.h"
+#include "diagnostics/compared.h"
 #include "diagnostics/energy.h"
 #include "diagnostics/ess.h"
 #include "diagnostics/moments.h"
@@ -227,7 +228,8 @@ static sgfs_status fill(const sgfs_draws *d, int64_t threads, summary *s, sgfs_e
     out->chosen = sgfsi_arena_text(&s->arena, sgfsi_json_get_text(d->header, "chosen", ""));
     out->row = sgfsi_arena_alloc(&s->arena, d->D, sizeof *out->row);
     out->sampler = sgfsi_arena_text(&s->arena, sgfsi_json_get_text(d->header, "sampler", ""));
-    if (!out->title || !out->state || !out->chosen || !out->sampler || !out->row)
+    out->compared = sgfsi_compared_with(d, &s->arena);
+    if (!out->title || !out->compared || !out->state || !out->chosen || !out->sampler || !out->row)
         return sgfsi_fail_memory(err, "the summary");
     status = fill_rows(d, &used, threads, s, err);
     if (status != SGFS_OK) return status;
@@ -327,6 +329,7 @@ sgfsi_json *sgfsi_summary_json(const sgfs_summary *s) {
         sgfsi_json_num(asked, "rows_per_draw", s->asked.rows);
         sgfsi_json_num(asked, "rho", s->asked.rho);
     }
+    if (s->compared[0] != '\0') sgfsi_json_text(out, "compared", s->compared);
     put_curve(out, s);
     put_audit(out, &s->audit);
     if (s->gaussian_draws + s->langevin_draws > 0)

@@ -65,7 +65,7 @@ typedef struct new_words {
     int64_t columns;       /* that hold some */
     char text[400];        /* which, and the first word of each */
     int64_t row;           /* the first column's first */
-    const char *reference; /* there: the word that has no column */
+    const char *reference; /* there: the word that has no column; NULL: none */
     const char *empty;     /* a column that is empty in that row, and never was; NULL: none */
 } new_words;
 
@@ -74,7 +74,7 @@ static void find_words(const group *g, int64_t n, const double *cells, int64_t s
                        const int64_t *line, new_words *out) {
     enum { NAMED = 4 };
     const sgfsi_run_columns *c = &g->columns;
-    *out = (new_words){.reference = ""};
+    *out = (new_words){.columns = 0};
     for (int64_t j = 0, k = -1; j < c->wanted.features; j++) {
         const sgfsi_dictionary *words = sgfsi_recipe_words(c->recipe, j), *all;
         int64_t seen = -1, last = -1; /* the first row with a new word; the number of the last */
@@ -95,7 +95,7 @@ static void find_words(const group *g, int64_t n, const double *cells, int64_t s
         int64_t others = last - words->count;
         if (out->columns == 1) {
             out->row = seen;
-            out->reference = words->count > 0 ? words->word[0] : "";
+            out->reference = sgfsi_recipe_reference(c->recipe, j);
         }
         sgfsi_append(out->text, sizeof out->text, "%scolumn \"%.40s\" holds \"%.40s\"",
                      out->columns > 1 ? ", " : "", c->wanted.feature[j],
@@ -335,11 +335,14 @@ static sgfs_status check_words(const sgfsi_newdata *d, int64_t first, int64_t n,
                           "of such rows empty, or --new-words zero, which counts it as any new "
                           "word.",
                           where, found.empty);
+    char as[120] = "none of the words";
+    if (found.reference != NULL)
+        snprintf(as, sizeof as, "the one that others are compared with (\"%.40s\")",
+                 found.reference);
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s: %s, which the run has not seen. Leave such rows out, or say --new-words "
-                      "zero: then a new word counts as the first one that the run saw in that "
-                      "column (\"%.40s\"), or without an intercept as none of them.",
-                      where, found.text, found.reference);
+                      "zero: then a new word counts as %s in that column.",
+                      where, found.text, as);
 }
 
 /* The same where they are allowed: how many rows have some, and in which columns. */

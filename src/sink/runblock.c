@@ -30,7 +30,8 @@ uint64_t sgfsi_info_bytes(uint32_t flags, int64_t D) {
         if (flags & 1u << k) bytes += 8 * (uint64_t)n;
     }
     if (flags & SGFSI_INFO_DISK) bytes += sizeof(double) * SGFSI_DISK_NUMBERS;
-    return flags & SGFSI_INFO_ANCHORS ? bytes + 8 : bytes;
+    if (flags & SGFSI_INFO_ANCHORS) bytes += 8;
+    return flags & SGFSI_INFO_DISPERSION ? bytes + 8 : bytes;
 }
 
 size_t sgfsi_block_seal(unsigned char *out, const sgfsi_block *block) {

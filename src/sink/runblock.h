@@ -27,7 +27,7 @@ enum { SGFSI_BLOCK_DRAWS = 1, SGFSI_BLOCK_INFO = 2, SGFSI_BLOCK_END = 3, SGFSI_B
 #define SGFSI_NOTE_STATE (SGFSI_NOTE | 2u)
 enum { SGFSI_SAVED_HEAD = 24 };
 /* Flags of an info block: bit k says that the k-th array (sgfsi_info_array) is there. */
-enum { SGFSI_INFO_DISK = 32, SGFSI_INFO_ANCHORS = 64 };
+enum { SGFSI_INFO_DISK = 32, SGFSI_INFO_ANCHORS = 64, SGFSI_INFO_DISPERSION = 128 };
 enum { SGFSI_DISK_NUMBERS = 3 }; /* seconds waited, bytes of pages looked at, major faults */
 enum { SGFSI_INFO_BYTES = 40, SGFSI_STATE_MAX = 1024 };
 

@@ -118,6 +118,7 @@ sgfs_status sgfsi_runfile_info(sgfsi_runfile *f, int64_t chain, const sgfsi_chai
         if (*sgfsi_info_array(&all, k, f->D, &n) != NULL) block.flags |= 1u << k;
     if (info->disk_bytes > 0) block.flags |= SGFSI_INFO_DISK;
     if (info->reanchors > 0) block.flags |= SGFSI_INFO_ANCHORS;
+    if (info->dispersion > 0) block.flags |= SGFSI_INFO_DISPERSION;
     block.bytes = sgfsi_info_bytes(block.flags, f->D);
     unsigned char *out = begin_block(f, &block, "the moments of a chain", err);
     if (out == NULL) return SGFS_ENOMEM;
@@ -134,7 +135,8 @@ sgfs_status sgfsi_runfile_info(sgfsi_runfile *f, int64_t chain, const sgfsi_chai
         if (x != NULL) out = sgfsi_put_doubles(out, x, n);
     }
     if (info->disk_bytes > 0) out = sgfsi_put_doubles(out, disk, SGFSI_DISK_NUMBERS);
-    if (info->reanchors > 0) sgfsi_put_doubles(out, &anchors, 1);
+    if (info->reanchors > 0) out = sgfsi_put_doubles(out, &anchors, 1);
+    if (info->dispersion > 0) sgfsi_put_doubles(out, &info->dispersion, 1);
     return end_block(f, &block, err);
 }
 

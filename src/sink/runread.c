@@ -179,8 +179,9 @@ static sgfs_status take_info(reader *r, const sgfsi_block *b, sgfs_err *err) {
     }
     if (b->flags & SGFSI_INFO_ANCHORS) {
         if (!(x[0] >= 0 && x[0] < 1e15)) return fail_damage(r, "a count below zero", err);
-        info.reanchors = (int64_t)x[0];
+        info.reanchors = (int64_t)x++[0];
     }
+    if (b->flags & SGFSI_INFO_DISPERSION) info.dispersion = x[0];
     return sgfsi_draws_set_info(r->d, b->chain, &info, err);
 }
 

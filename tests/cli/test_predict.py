@@ -388,21 +388,21 @@ def test_an_interrupt_leaves_no_file(site):
 
 def test_all_new_words_are_in_one_sentence(sgfs):
     """Two columns with words that the run has not seen; what --new-words zero does is said with the word it stands for."""
-    rows = [f"{'abc'[i % 3]},{'uv'[i % 2]},{i % 7},{(i // 3) % 2}" for i in range(42)]
+    rows = [f"{'abcbb'[i % 5]},{'uv'[i % 2]},{i % 7},{(i // 3) % 2}" for i in range(42)]  # b is the most frequent
     write(sgfs.folder / "old.csv", ["city,shop,x,y", *rows])
     sgfs.ok("sample", "logistic", "--data", "old.csv", "--categorical", "auto", "--draws", "20", "--out", "old.run")
     write(sgfs.folder / "new.csv", ["city,shop,x", "a,u,1", "oslo,v,2", "rome,k9,3", "oslo,k9,4"])
     done = sgfs("predict", "old.run", "--data", "new.csv")
     said = 'new.csv:3: column "city" holds "oslo" and 1 more new word, column "shop" holds "k9" (line 4), which the run has not seen.'
     assert done.returncode == 3 and said in done.stderr, done.stderr
-    assert 'counts as the first one that the run saw in that column ("a")' in done.stderr
+    assert 'counts as the one that others are compared with ("b") in that column' in done.stderr
     write(sgfs.folder / "less.csv", ["shop,size,town", "u,1,a", "k9,2,b", "k7,2,b"])  # and columns that are not there
     done = sgfs("predict", "old.run", "--data", "less.csv")
     said = 'less.csv: lacks 2 columns that the run was made with: "city", "x"; and column "shop" holds "k9" and 1 more new word, which the run has not seen'
     assert done.returncode == 3 and said in done.stderr and done.stderr.count("\n") == 1, done.stderr
     done = sgfs("predict", "old.run", "--data", "less.csv", "--new-words", "zero")
     assert done.returncode == 3 and 'with: "city", "x".' in done.stderr and "k9" not in done.stderr, done.stderr
-    write(sgfs.folder / "same.csv", ["city,shop,x", "a,u,1", "a,v,2", "a,u,3", "a,u,4"])
+    write(sgfs.folder / "same.csv", ["city,shop,x", "a,u,1", "b,v,2", "b,u,3", "b,u,4"])
     for name, words in (("new", ("--new-words", "zero")), ("same", ())):
         sgfs.ok("predict", "old.run", "--data", f"{name}.csv", "--out", f"p-{name}.csv", *words)
     assert (sgfs.folder / "p-new.csv").read_bytes() == (sgfs.folder / "p-same.csv").read_bytes()

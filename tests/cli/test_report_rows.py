@@ -57,6 +57,38 @@ def test_odds_are_exp_of_the_draws(site):
     assert "odds ratio" in page and max(map(len, page.split("\n\n")[2].splitlines())) <= 80
 
 
+def test_what_a_word_is_compared_with_is_said(site):
+    """In the table, in JSON and on the page; of softmax the label, too. Not of a column that is not in the model."""
+    said = "city is compared with Bremen."
+    assert json.loads(site.ok("summary", "fit.run", "--json").stdout)["compared"] == said
+    assert f"\n{said}\n" in site.ok("summary", "fit.run").stdout
+    site.ok("report", "fit.run", "--out", "compared.html")
+    assert said in (site.folder / "compared.html").read_text()
+    site.ok("sample", "softmax", "--data", "people.csv", "--target", "city", *EXACT, "--out", "kinds.run")
+    assert "\ncity is compared with 10.\n" in (shown := site.ok("summary", "kinds.run").stdout) and "\n10: " not in shown
+    site.ok("sample", "logistic", "--data", "people.csv", "--drop", "city", *EXACT, "--out", "plain.run")
+    assert "compared" not in site.ok("summary", "plain.run", "--json").stdout
+
+
+def test_a_ratio_next_to_one_keeps_the_digits_that_tell_it_from_one(site):
+    """The table's numbers are those of JSON, and its interval does not look as if it held 1."""
+    rng = np.random.default_rng(6)
+    income = rng.normal(40000, 20000, 3000).round()
+    y = rng.random(3000) < 1 / (1 + np.exp(-(income - 40000) / 1e5))
+    (site.folder / "rich.csv").write_text("\n".join(["income,y", *(f"{a:.0f},{int(b)}" for a, b in zip(income, y))]) + "\n")
+    site.ok("sample", "logistic", "--data", "rich.csv", *EXACT, "--out", "rich.run")
+    page = site.ok("summary", "rich.run", "--odds", "--interval", "0.95").stdout
+    told = json.loads(site.ok("summary", "rich.run", "--odds", "--interval", "0.95", "--json").stdout)["params"][1]["ratio"]
+    shown = [float(x) for x in next(line for line in page.splitlines() if line.startswith("income ")).split()[1:4]]
+    assert 1 < shown[1] < shown[0] < shown[2] < 1.0001
+    np.testing.assert_allclose(np.subtract(shown, 1), [told[k] - 1 for k in ("centre", "low", "high")], rtol=0.02)
+    more = np.exp(10000 * np.log(told["centre"])) if told["centre"] > 1.00001 else np.exp(100000 * np.log(told["centre"]))
+    units = "10000" if told["centre"] > 1.00001 else "100000"
+    assert f"income: one unit more hardly shows; the odds ratio of {units} units more is {more:.4g}." in " ".join(page.split())
+    site.ok("report", "rich.run", "--out", "rich.html")
+    assert f"<td>{shown[0]:.10g}" in (site.folder / "rich.html").read_text()
+
+
 def test_some_rows_in_some_order(site):
     names = list(rows_of(site))
     # the most frequent word is the reference; the others are sorted, numbers by value
@@ -90,6 +122,7 @@ def test_what_is_no_interval(site, interval):
 def test_odds_of_a_model_that_has_none(site):
     site.ok("sample", "linear", "--data", "people.csv", "--categorical", "city", *SHORT, "--out", "line.run")
     done = site("summary", "line.run", "--odds")
+    assert "summary.odds" not in done.stderr
     assert done.returncode == 2 and "neither" in done.stderr
 
 

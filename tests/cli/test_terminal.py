@@ -152,4 +152,4 @@ def test_latin1_is_read_and_shown_as_what_it_is(site):
         for other in ("latin-1", "utf-8"):
             (site.folder / "new.csv").write_bytes(text.encode(other))
             assert "90 rows" in site.ok("predict", f"{code}.run", "--data", "new.csv").stdout
-    assert said[0] == said[1] and len(said[0]) == 3
+    assert said[0] == said[1] and len(said[0]) == 4

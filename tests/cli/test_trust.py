@@ -148,6 +148,11 @@ def test_counts_that_vary_too_much(site):
         write(site.folder / "counts.csv", ["x,y", *(f"{a:.4f},{b}" for a, b in zip(x, y))])
         done = site.ok("sample", "poisson", "--data", "counts.csv", "--out", "counts.run", "--overwrite")
         assert done.stdout.startswith("Trust: ") and ("times as much as Poisson counts" in done.stderr) == (name == "wild"), done.stderr
+        site.ok("report", "counts.run", "--out", "counts.html", "--overwrite")
+        told = json.loads(site.ok("summary", "counts.run", "--json").stdout)["warnings"]
+        again = site.ok("summary", "counts.run").stdout, "".join(told), (site.folder / "counts.html").read_text()
+        for said in again:  # with the run, not only while it was made
+            assert ("as much as" in " ".join(said.split())) == (name == "wild"), said
 
 
 def test_columns_that_separate_labels(site):

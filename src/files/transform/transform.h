@@ -110,6 +110,8 @@ bool sgfsi_recipe_named(const sgfsi_recipe *r); /* inputs are known by name, not
 sgfs_status sgfsi_recipe_columns(const sgfsi_recipe *r, int64_t n, const double *in, double *out,
                                  int64_t stride, int64_t *bad, sgfs_err *err);
 const sgfsi_dictionary *sgfsi_recipe_words(const sgfsi_recipe *r, int64_t input);
+/* Of such a column: the word that its columns of 0 and 1 leave out; NULL: none. */
+const char *sgfsi_recipe_reference(const sgfsi_recipe *r, int64_t input);
 /* From now on a word that is none of them has 0 in all its columns; SGFS_EUSAGE with integers. */
 sgfs_status sgfsi_recipe_zero_words(sgfsi_recipe *r, sgfs_err *err);
 

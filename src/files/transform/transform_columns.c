@@ -620,6 +620,12 @@ const sgfsi_dictionary *sgfsi_words_of(const sgfsi_transform *s, int64_t j) {
     return d->count > 0 ? d : NULL;
 }
 
+const char *sgfsi_words_reference(const sgfsi_transform *s, int64_t j) {
+    const words *w = s->self;
+    int64_t left_out = w->onehot ? w->levels[j].left_out : -1;
+    return left_out >= 0 ? w->dictionary[j].word[left_out] : NULL;
+}
+
 bool sgfsi_words_zero(sgfsi_transform *s) {
     words *w = s->self;
     return w->unseen_zero = w->onehot;

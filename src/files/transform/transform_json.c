@@ -190,12 +190,22 @@ bool sgfsi_recipe_named(const sgfsi_recipe *r) {
 
 /* ---- new rows -------------------------------------------------------------------------------- */
 
-const sgfsi_dictionary *sgfsi_recipe_words(const sgfsi_recipe *r, int64_t input) {
+/* The step that knows words; NULL: none does. */
+static const sgfsi_transform *words_step(const sgfsi_recipe *r) {
     int64_t i = 0;
     while (i < r->steps && sgfsi_transform_rows(&r->step[i])) i++;
     const sgfsi_transform *s = i < r->steps ? &r->step[i] : NULL;
-    if (s == NULL || s->kind != &sgfsi_transform_categorical) return NULL;
-    return sgfsi_words_of(s, r->input_col[input]);
+    return s != NULL && s->kind == &sgfsi_transform_categorical ? s : NULL;
+}
+
+const sgfsi_dictionary *sgfsi_recipe_words(const sgfsi_recipe *r, int64_t input) {
+    const sgfsi_transform *s = words_step(r);
+    return s != NULL ? sgfsi_words_of(s, r->input_col[input]) : NULL;
+}
+
+const char *sgfsi_recipe_reference(const sgfsi_recipe *r, int64_t input) {
+    const sgfsi_transform *s = words_step(r);
+    return s != NULL ? sgfsi_words_reference(s, r->input_col[input]) : NULL;
 }
 
 sgfs_status sgfsi_recipe_zero_words(sgfsi_recipe *r, sgfs_err *err) {

@@ -194,6 +194,7 @@ void sgfsi_transform_tell_names(const sgfsi_transform *s, const unsigned char *h
 /* transform_columns.c: the words of a column that goes in, or NULL; and: a word that is none of
  * them has 0 in all its columns. false: the coding has no such thing. */
 const sgfsi_dictionary *sgfsi_words_of(const sgfsi_transform *s, int64_t j);
+const char *sgfsi_words_reference(const sgfsi_transform *s, int64_t j); /* NULL: none */
 bool sgfsi_words_zero(sgfsi_transform *s);
 
 /* transform_sparse.c: are the rows of the table better kept sparse? All shapes are known. And: the

@@ -136,7 +136,7 @@ static const char *class_of(const sgfs_summary *s) {
 static void put_tile(FILE *f, const char *name, double x, int digits, const char *unit) {
     fprintf(f, "<div><dt>%s</dt><dd>", name);
     if (digits == 0 || (fabs(x) >= 1000 && fabs(x) < 1e15))
-        fputs(isfinite(x) ? SGFSI_COMMAS(floor(x)) : "-", f);
+        fputs(isfinite(x) ? SGFSI_COMMAS(rint(x)) : "-", f);
     else put_number(f, x, digits);
     fprintf(f, "%s</dd></div>\n", unit);
 }
@@ -163,7 +163,7 @@ static void put_verdict(const sgfsi_report *r, FILE *f) {
     }
     if (s->next[0] != '\0') put_next(&r->run[0], f);
     fputs("</section>\n<dl class=\"tiles\">\n", f);
-    put_tile(f, "Effective draws, at least", floor(ess), 0, "");
+    put_tile(f, "Effective draws, at least", ess, 0, "");
     put_tile(f, "R-hat, at most", r_hat, 4, "");
     put_tile(f, "Draws kept", (double)(s->chains * s->draws), 0, "");
     put_tile(f, "Chain-seconds", s->seconds, 3, " s");
@@ -248,11 +248,11 @@ static void put_run(const sgfsi_report *r, FILE *f) {
 
 /* ---- effects --------------------------------------------------------------------------------- */
 
-static void put_interval(FILE *f, const sgfsi_interval *i) {
+static void put_interval(FILE *f, const sgfsi_interval *i, int digits) {
     fputs("<td>", f);
-    put_number(f, i->low, 4);
+    put_number(f, i->low, digits);
     fputs(" &hellip; ", f);
-    put_number(f, i->high, 4);
+    put_number(f, i->high, digits);
 }
 
 static void put_heads(FILE *f, int64_t n, const char *const *head) {
@@ -302,18 +302,21 @@ static void put_effects(const sgfsi_report *r, FILE *f) {
         put(f, row->name);
         put_cell(f, row->mean, 4);
         put_cell(f, row->sd, 3);
-        put_interval(f, &e->own);
+        put_interval(f, &e->own, 4);
         if (r->ratio != NULL) {
-            put_cell(f, e->ratio.centre, 4);
-            put_interval(f, &e->ratio);
+            int digits = sgfsi_ratio_digits(e->ratio.low, e->ratio.high, 4);
+            put_cell(f, e->ratio.centre, digits);
+            put_interval(f, &e->ratio, digits);
         }
         fputs("<td>", f);
         if (isfinite(e->above)) fprintf(f, "%s %%", SGFSI_DIGITS(100 * e->above, 3));
-        put_cell(f, floor(fmin(row->ess_bulk, row->ess_tail)), 6);
+        put_cell(f, rint(fmin(row->ess_bulk, row->ess_tail)), 6);
         put_cell(f, row->r_hat, 4);
         fputc('\n', f);
     }
     fputs("</tbody></table>\n</div>\n", f);
+    if (s->compared[0] != '\0')
+        fputs("<p class=\"soft\">", f), put(f, s->compared), fputs("</p>\n", f);
     if (shown < s->dim)
         fprintf(f, "<p class=\"soft\">The first %s of %s parameters; sgfs summary lists all.</p>\n",
                 SGFSI_COMMAS((double)shown), SGFSI_COMMAS((double)s->dim));
