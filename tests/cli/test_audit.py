@@ -16,7 +16,7 @@ import time
 import numpy as np
 import pytest
 
-from cli_program import lines, quarters, write
+from cli_program import SANITIZED, lines, quarters, write
 
 USAGE, DATA, IO, RUNFILE, STOPPED = 2, 3, 5, 6, 75
 RARE = ("--sampler", "sgfs-cv", "--step", "1", "--batch", "60", "--prior-precision", "0.2")
@@ -315,7 +315,7 @@ def test_exact_draws_have_their_share_of_the_time(site):
     site.ok("sample", "logistic", "--data", "slow.npy", "--sampler", "sgfs-cv", "--draws", "20", "--out", "slow.run", "-q")
     start = time.monotonic()
     done = site("audit", "slow.run", "--max-time", "2", "--json", "-q", "--threads", "1")
-    assert time.monotonic() - start < 8
+    assert time.monotonic() - start < (24 if SANITIZED else 8)
     if done.returncode == STOPPED:
         assert "Too short to say" in done.stderr
         return

@@ -175,14 +175,14 @@ def pressed(after, times=1, how="function", later=0.5, **streams):
 
 
 @pytest.mark.parametrize("after", [0, 0.13, 0.31, 0.7])
-def test_ctrl_c_while_c_is_at_work(after):
+def test_ctrl_c_while_c_is_at_work(after, sgfs):
     """Python's handler would raise in the first line of a callback, where nothing catches it."""
     said, errors = pressed(after)
     assert said == ["stopped early True", "True"], errors
     assert "ignored" not in errors
 
 
-def test_ctrl_c_on_a_terminal():
+def test_ctrl_c_on_a_terminal(sgfs):
     ours, theirs = pty.openpty()
     reader = threading.Thread(target=lambda: drained(ours), daemon=True)
     reader.start()
@@ -200,7 +200,7 @@ def drained(terminal):
         os.close(terminal)
 
 
-def test_a_second_ctrl_c_raises_at_once():
+def test_a_second_ctrl_c_raises_at_once(sgfs):
     begin = time.monotonic()
     said, errors = pressed(0.2, times=2)
     assert said == ["interrupted", "True"], errors

@@ -141,7 +141,7 @@ def test_compare_and_audit(sgfs, fit, people):
     assert report["needed"] and report["verdict"]
 
 
-@pytest.mark.filterwarnings("ignore::sgfs.SgfsWarning")  # where there is no gnuplot
+@pytest.mark.filterwarnings("ignore")  # where there is no gnuplot
 def test_a_page(sgfs, fit, people, tmp_path):
     fit.report(tmp_path / "fit.html", test_data=dict(people[0]))
     page = (tmp_path / "fit.html").read_text(encoding="utf-8")

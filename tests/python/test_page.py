@@ -10,7 +10,7 @@ for library in ("pandas", "matplotlib", "sklearn", "sgfs"):
     pytest.importorskip(library)
 
 
-@pytest.mark.filterwarnings("ignore::sgfs.SgfsWarning")
+@pytest.mark.filterwarnings("ignore")
 def test_the_page_runs(sgfs, people, tmp_path, monkeypatch):
     shutil.copy(people[1], tmp_path / "people.csv")
     monkeypatch.chdir(tmp_path)
