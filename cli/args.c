@@ -82,7 +82,8 @@ static sgfs_status unknown_flag(const cli_command *command, const char *flag, sg
     if (near != NULL) {
         return cli_fail(err, SGFS_EUSAGE, "There is no flag --%s. Did you mean --%s?", flag, near);
     }
-    return cli_fail(err, SGFS_EUSAGE, "There is no flag --%s; `sgfs help %s --help-all` lists them.", flag,
+    return cli_fail(err, SGFS_EUSAGE,
+                    "There is no flag --%s; `sgfs help %s --help-all` lists them.", flag,
                     command->name);
 }
 

@@ -131,7 +131,7 @@ void cli_overview(void);
 sgfs_status cli_show_run(const cli_command *command, const cli_args *args, const char *path,
                          sgfs_err *err);
 
-#define CLI_WIDE_HELP    "every column of the table, also where the terminal is too narrow"
+#define CLI_WIDE_HELP "every column of the table, also where the terminal is too narrow"
 
 /* print.c */
 /* How a summary is shown: at most `most` rows; run: the file, for commands to paste. */
@@ -157,7 +157,7 @@ void cli_print_mode(const sgfs_mode *m);
 void cli_print_check_grad(const sgfs_check_grad *c);
 void cli_print_audit(const sgfs_audit_report *r);
 void cli_message(sgfs_level level, const char *text, void *user); /* notes and warnings to stderr */
-double cli_now(void); /* seconds of a monotonic clock */
+double cli_now(void);                                             /* seconds of a monotonic clock */
 bool cli_is_terminal(void); /* can the progress line be drawn over itself? */
 void cli_progress(const sgfs_progress *p, void *user);
 void cli_progress_end(void); /* leave the line */

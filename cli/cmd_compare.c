@@ -56,8 +56,8 @@ static void print_run(const char *path, const sgfs_summary *s, const sgfs_compar
                       bool json) {
     double worst = NAN;
     for (int64_t i = 0; c != NULL && i < c->dim; i++) worst = fmax(worst, fabs(c->row[i].z));
-    const char *const name[] = {"ess_min", "sampling_seconds", "ess_per_s", "largest_z",
-                                "E1",      "E2",               "trR"};
+    const char *const name[] = {"ess_min", "sampling_seconds", "ess_per_s", "largest_z", "E1", "E2",
+                                "trR"};
     const double value[] = {s->ess_min,
                             s->ess_min / s->ess_per_s,
                             s->ess_per_s,
@@ -91,7 +91,8 @@ static sgfs_status compare_many(const char *reference, const cli_args *args, sgf
     const char *const *const runs = args->word;
     if (reference == NULL) reference = runs[0];
     int width = cli_name_width(args->words, runs, sizeof *runs, 60);
-    if (args->json) printf("{\"reference\": "), cli_print_quoted(reference), printf(", \"runs\": [");
+    if (args->json)
+        printf("{\"reference\": "), cli_print_quoted(reference), printf(", \"runs\": [");
     else {
         cli_print_name("run", width);
         printf(" %-12s %8s %8s %8s %6s %6s\n", "sampler", "ess", "seconds", "ess/s", "max|z|",

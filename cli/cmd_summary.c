@@ -39,8 +39,7 @@ sgfs_status cli_show_run(const cli_command *command, const cli_args *args, const
     else if (s != NULL && !sampled && cli_given(command, args, "csv") != NULL) {
         cli_print_csv(s);
         cli_print_warnings(s, stderr);
-    }
-    else if (s != NULL && sampled && args->quiet) cli_print_warnings(s, stderr);
+    } else if (s != NULL && sampled && args->quiet) cli_print_warnings(s, stderr);
     else if (s != NULL) cli_print_summary(s, &how);
     bool allowed = !sampled || cli_given(command, args, "allow-unconverged") != NULL;
     if (s != NULL && status == SGFS_OK && !allowed && fails(s, args))

@@ -17,9 +17,11 @@ void cli_overview(void) {
     for (const cli_command *const *c = cli_commands; *c != NULL; c++) {
         printf("  %-10s %s\n", (*c)->name, (*c)->brief);
     }
-    printf("  %-10s %s\n", "help", "sgfs help COMMAND: examples and options (--help-all: every one)");
+    printf("  %-10s %s\n", "help",
+           "sgfs help COMMAND: examples and options (--help-all: every one)");
     printf(
-        "\nResults go to stdout, messages to stderr. Every command takes --json, --quiet\nand --verbose.\n"
+        "\nResults go to stdout, messages to stderr. Every command takes --json, --quiet\nand "
+        "--verbose.\n"
         "Exit codes: 0 ok, 1 internal error or out of memory, 2 wrong usage, 3 bad data or model,\n"
         "4 numerical failure, 5 input/output, 6 invalid run file, 7 draws not to be trusted "
         "(kept;\n"

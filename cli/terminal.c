@@ -121,7 +121,8 @@ void cli_print_wrapped(FILE *to, const char *before, const char *text) {
 void cli_print_over(const char *line) {
     fflush(stderr);
     ssize_t written = write(STDERR_FILENO, "\r", 1);
-    fprintf(stderr, "%.*s", bytes_of(line, cli_terminal_width(STDERR_FILENO) - 3), line); /* room for ^C */
+    fprintf(stderr, "%.*s", bytes_of(line, cli_terminal_width(STDERR_FILENO) - 3),
+            line); /* room for ^C */
     fflush(stderr);
     written += write(STDERR_FILENO, "\x1b[K", 3);
     (void)written;

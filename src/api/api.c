@@ -135,12 +135,9 @@ bool sgfs_list(const char *stage, int64_t index, const char **name, const char *
 /* ---- options --------------------------------------------------------------------------------- */
 
 bool sgfs_option_at(int64_t index, sgfs_option_info *info) {
-    static const char *const type[] = {[SGFS_NUMBER] = "number",
-                                       [SGFS_INTEGER] = "integer",
-                                       [SGFS_FLAG] = "flag",
-                                       [SGFS_TEXT] = "text",
-                                       [SGFS_FILE] = "text",
-                                       [SGFS_CHOICE] = "choice"};
+    static const char *const type[] = {
+        [SGFS_NUMBER] = "number", [SGFS_INTEGER] = "integer", [SGFS_FLAG] = "flag",
+        [SGFS_TEXT] = "text",     [SGFS_FILE] = "text",       [SGFS_CHOICE] = "choice"};
     sgfsi_option_set set;
     for (int64_t i = 0; info != NULL && index >= 0 && sgfsi_option_sets(i, &set); i++) {
         for (const sgfs_option *r = set.rows; r->key != NULL; r++) {

@@ -163,8 +163,7 @@ static sgfs_status unknown_key(const sgfs_config *cfg, const char *key, sgfs_err
         return sgfsi_fail(err, SGFS_EUSAGE, "There is no option \"%s\". Did you mean \"%s\"?", key,
                           near);
     return sgfsi_fail(err, SGFS_EUSAGE,
-                      "There is no option \"%s\"; `sgfs help sample --help-all` lists them.",
-                      key);
+                      "There is no option \"%s\"; `sgfs help sample --help-all` lists them.", key);
 }
 
 static sgfs_status store(entry *e, const char *value, bool given, sgfs_err *err) {

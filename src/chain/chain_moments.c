@@ -16,7 +16,8 @@ enum { ROWS = SGFSI_RUNNING_ROWS, SLOTS = SGFSI_RUNNING_SLOTS };
 bool sgfsi_chain_moments_open(sgfsi_chain_moments *m, const sgfs_device *dev, int64_t D, bool full,
                               sgfsi_arena *arena) {
     *m = (sgfsi_chain_moments){.device = dev, .D = D, .slot_blocks = 1};
-    return SGFSI_ROOM(arena, (ROWS + 1) * D, &m->buffer) && SGFSI_ROOM(arena, SLOTS * D, &m->slot) &&
+    return SGFSI_ROOM(arena, (ROWS + 1) * D, &m->buffer) &&
+           SGFSI_ROOM(arena, SLOTS * D, &m->slot) &&
            SGFSI_ROOM(arena, D, &m->mean, &m->var, &m->block_mean) &&
            (!full || SGFSI_ROOM(arena, D * D, &m->ss));
 }

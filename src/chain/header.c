@@ -88,8 +88,8 @@ static sgfs_status put_inputs(sgfsi_json *o, const sgfs_run *run, sgfs_err *err)
         strchr(model, '/') != NULL ? put_input(inputs, "model", model, err) : SGFS_OK;
     for (int64_t i = 0; status == SGFS_OK && (row = sgfsi_config_at(run->cfg, i)) != NULL; i++)
         if (row->type == SGFS_FILE)
-            status = put_input(inputs, row->key, sgfsi_json_get_text(run->config, row->key, ""),
-                               err);
+            status =
+                put_input(inputs, row->key, sgfsi_json_get_text(run->config, row->key, ""), err);
     return status;
 }
 

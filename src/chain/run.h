@@ -21,7 +21,7 @@ struct sgfs_run {
     char *path;      /* of the file attached, or NULL */
     sgfsi_stop stop; /* asked to */
     bool ended;      /* all processes know that it stopped or failed */
-    bool undecided;  /* it stopped with all its draws, before it was known whether they are enough */
+    bool undecided; /* it stopped with all its draws, before it was known whether they are enough */
     sgfs_progress_fn on_progress;
     void *progress_user;
     sgfsi_watch watch;            /* over the files of the data */

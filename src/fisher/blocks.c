@@ -156,16 +156,17 @@ static int64_t work(const sgfs_layout *l, int64_t n) {
 }
 
 const sgfs_fisher_kind
-    sgfs_fisher_full = {
-        .name = "full",
-        .help = "the whole matrix: right for correlated posteriors, O(n D^2 + D^3) per update",
-        .stan_metric = "dense_e",
-        .factored = true,
-        .size = whole_size,
-        .work = whole_work,
-        SGFSI_FISHER_SUMS,
-        SGFSI_FISHER_FACTOR,
-    },
+    sgfs_fisher_full =
+        {
+            .name = "full",
+            .help = "the whole matrix: right for correlated posteriors, O(n D^2 + D^3) per update",
+            .stan_metric = "dense_e",
+            .factored = true,
+            .size = whole_size,
+            .work = whole_work,
+            SGFSI_FISHER_SUMS,
+            SGFSI_FISHER_FACTOR,
+},
     sgfs_fisher_block = {
         .name = "block",
         .help = "blocks on the diagonal (--block-size): O(n D d + D d^2), approximate between "

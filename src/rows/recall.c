@@ -63,8 +63,8 @@ sgfs_data *sgfsi_data_recall(const sgfsi_json *said, bool scaled, const sgfs_con
     d->target.sd = sgfsi_json_get_num(said, "target_sd", 0);
     bool made = d->cfg != NULL && d->path != NULL && d->target.name != NULL;
     scaled = scaled && sgfsi_json_get_flag(said, "standardized");
-    sgfs_status status = made ? recall_columns(d, said, scaled, err)
-                              : sgfsi_fail_memory(err, "the data");
+    sgfs_status status =
+        made ? recall_columns(d, said, scaled, err) : sgfsi_fail_memory(err, "the data");
     if (status == SGFS_OK) return d;
     sgfs_data_free(d);
     return NULL;

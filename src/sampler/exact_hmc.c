@@ -182,8 +182,7 @@ static sgfs_status open_exact_hmc(sgfs_sampler *s, sgfs_err *err) {
     *a = (lockstep){.dev = s->model->ctx.near, .K = K, .D = D, .dense = set->dense};
     int64_t size = a->dense ? D * D : D;
     a->member = sgfsi_arena_alloc(s->arena, K, sizeof *a->member);
-    bool made = SGFSI_ROOM(s->arena, D, &a->m, &a->mean) &&
-                SGFSI_ROOM(s->arena, 2 * D, &a->room) &&
+    bool made = SGFSI_ROOM(s->arena, D, &a->m, &a->mean) && SGFSI_ROOM(s->arena, 2 * D, &a->room) &&
                 SGFSI_ROOM(s->arena, size, &a->C, &a->S, &a->next) &&
                 SGFSI_ROOM(s->arena, K * D, &a->r) && SGFSI_ROOM(s->arena, K, &a->acceptance) &&
                 SGFSI_ROOM(s->arena, rows * D, &a->theta, &a->G) &&

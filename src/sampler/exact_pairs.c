@@ -68,7 +68,8 @@ static sgfs_status plan_pairs(sgfsi_plan *plan, const sgfs_problem *now, sgfs_er
     sgfs_status status = sgfsi_plan_refuse(plan, now, sgfsi_hill_refuses(now->model), err);
     if (status != SGFS_OK) return status;
     sgfsi_plan_lengths(plan, 200, 1000, NAN); /* five whole blocks */
-    return sgfsi_plan_refuse_start(plan, true, "chains begin at draws of the Gaussian at the mode", err);
+    return sgfsi_plan_refuse_start(plan, true, "chains begin at draws of the Gaussian at the mode",
+                                   err);
 }
 
 static sgfs_status open_hill(sgfs_sampler *s, pairs *e, sgfs_err *err) {

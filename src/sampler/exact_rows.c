@@ -86,8 +86,8 @@ static sgfs_status plan_exact(sgfsi_plan *plan, const sgfs_problem *now, sgfs_er
     sgfs_status status = sgfsi_plan_refuse(plan, now, why, err);
     if (status != SGFS_OK) return status;
     sgfsi_plan_lengths(plan, NAN, 1000, NAN);
-    return sgfsi_plan_refuse_start(plan, true, "chains begin at draws of the Gaussian at the anchor",
-                                   err);
+    return sgfsi_plan_refuse_start(plan, true,
+                                   "chains begin at draws of the Gaussian at the anchor", err);
 }
 
 static sgfs_status open_table(sgfs_sampler *s, exact *e, sgfs_err *err) {

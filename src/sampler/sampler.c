@@ -36,8 +36,8 @@ void sgfsi_sampler_fields(sgfs_sampler *s, sgfsi_fields *list) {
 
 sgfs_status sgfsi_plan_refuse_start(const sgfsi_plan *plan, bool seeds, const char *because,
                                     sgfs_err *err) {
-    const char *flag = sgfsi_config_given(plan->cfg, "run.init")    ? "--init"
-                       : sgfsi_config_given(plan->cfg, "run.climb") ? "--climb"
+    const char *flag = sgfsi_config_given(plan->cfg, "run.init")              ? "--init"
+                       : sgfsi_config_given(plan->cfg, "run.climb")           ? "--climb"
                        : !seeds && sgfsi_config_given(plan->cfg, "run.start") ? "--start"
                                                                               : NULL;
     if (flag == NULL) return SGFS_OK;

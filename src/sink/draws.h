@@ -17,7 +17,7 @@ typedef struct sgfsi_chain_info {
     double warmup_seconds, sample_seconds;
     /* Of packed files: seconds of these spent waiting, bytes of pages looked at, major faults. */
     double disk_wait, disk_bytes, disk_faults;
-    double dispersion; /* of counts that vary too much for the model: how much; 0: they do not */
+    double dispersion;    /* of counts that vary too much for the model: how much; 0: they do not */
     double *mean;         /* D, or NULL */
     double *cov;          /* D x D full, divisor iterations - 1; NULL when not kept (large D) */
     double *tau;          /* D: autocorrelation time by batch means over every iteration; or NULL */

@@ -617,7 +617,8 @@ static void test_threads_do_not_change_a_bit(void **state) {
 static char *write_in_blocks(const sgfs_draws *draws, const sgfs_config *cfg, int64_t most,
                              size_t *length) {
     sgfs_err err = {SGFS_OK, ""};
-    sgfs_job *job = sgfs_predict_open(draws, NULL, "predict_rows.csv", "predict_out.csv", cfg, &err);
+    sgfs_job *job =
+        sgfs_predict_open(draws, NULL, "predict_rows.csv", "predict_out.csv", cfg, &err);
     sgfsi_predict *p = (sgfsi_predict *)job;
     if (p == NULL) fail_msg("%s", err.text);
     assert_true(p->most < N); /* else there is one block */
@@ -664,7 +665,8 @@ static void test_predictions_that_are_no_numbers_are_refused(void **state) {
     fputs("dose,age,bmi\n", f);
     for (int i = 0; i < N; i++) fputs(i == 600 ? "1e300,1e300,0\n" : "0.385,0.417,2\n", f);
     fclose(f);
-    sgfs_job *p = sgfs_predict_open(draws, NULL, "predict_rows.csv", "predict_out.csv", t.cfg, &err);
+    sgfs_job *p =
+        sgfs_predict_open(draws, NULL, "predict_rows.csv", "predict_out.csv", t.cfg, &err);
     if (p == NULL) fail_msg("%s", err.text);
     assert_int_equal(sgfs_job_run(p, &err), SGFS_ENUMERIC);
     assert_null(sgfs_job_result(p));
@@ -707,7 +709,8 @@ static void test_stopping_leaves_no_file(void **state) {
     setting t = open_setting("linear", Y, "blas");
     sgfs_draws *draws = sample(&t, t.cfg);
     write_file("predict_rows.csv", Y);
-    sgfs_job *p = sgfs_predict_open(draws, NULL, "predict_rows.csv", "predict_out.csv", t.cfg, &err);
+    sgfs_job *p =
+        sgfs_predict_open(draws, NULL, "predict_rows.csv", "predict_out.csv", t.cfg, &err);
     char temp[64];
     sgfs_job_stop(p);
     assert_int_equal(sgfs_job_run(p, &err), SGFS_ESTOPPED);

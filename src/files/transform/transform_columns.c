@@ -169,10 +169,10 @@ const sgfsi_transform_kind sgfsi_transform_log1p = {
 
 /* The columns of one column's words. Words are numbered as they were met. */
 typedef struct levels {
-    int64_t left_out;   /* the word without a column, which the intercept stands for; -1: none */
-    int64_t *order;     /* words: their numbers, as their columns follow one another */
-    int64_t *place;     /* words: which of the columns; -1: none */
-    double *count;      /* room: how often each word was met, by weight */
+    int64_t left_out; /* the word without a column, which the intercept stands for; -1: none */
+    int64_t *order;   /* words: their numbers, as their columns follow one another */
+    int64_t *place;   /* words: which of the columns; -1: none */
+    double *count;    /* room: how often each word was met, by weight */
     int64_t room;
 } levels;
 
@@ -347,7 +347,9 @@ static sgfs_status count_word(sgfsi_transform *s, levels *l, int64_t number, dou
 static sgfs_status look_words(sgfsi_transform *s, const sgfsi_seen *seen, sgfs_err *err) {
     const words *w = s->self;
     sgfs_status status = need_levels(s, err);
-    for (int64_t i = 0; status == SGFS_OK && i < seen->n && w->reference && w->onehot && seen->start == NULL; i++) {
+    for (int64_t i = 0;
+         status == SGFS_OK && i < seen->n && w->reference && w->onehot && seen->start == NULL;
+         i++) {
         int64_t at = seen->row != NULL ? seen->row[i] : i;
         double weight = seen->weight != NULL ? seen->weight[at] : 1;
         for (int64_t j = 0; j < s->in.cols && status == SGFS_OK; j++) {

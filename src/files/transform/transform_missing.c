@@ -34,8 +34,8 @@ sgfsi_na sgfsi_recipe_na(const sgfsi_json *saved) {
         const sgfsi_json *o = sgfsi_json_at(saved, i);
         const char *op = sgfsi_json_get_text(o, "op", "");
         if (strcmp(op, sgfsi_transform_fill.op) == 0) na = SGFSI_NA_MEAN;
-        bool drops = strcmp(op, sgfsi_transform_complete.op) == 0 &&
-                     sgfsi_json_get_flag(o, "features");
+        bool drops =
+            strcmp(op, sgfsi_transform_complete.op) == 0 && sgfsi_json_get_flag(o, "features");
         if (drops && na == SGFSI_NA_ERROR) na = SGFSI_NA_DROP;
     }
     return na;

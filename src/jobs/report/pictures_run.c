@@ -106,23 +106,18 @@ typedef struct plane {
 } plane;
 
 static plane plane_of(const sgfsi_report_run *run, const int64_t at[2]) {
-    plane out = {{0, 0}, {0, 0, 0}};
+    const double *mean = run->moments.mean;
+    plane out = {{mean[at[0]], mean[at[1]]}, {0, 0, 0}};
     const sgfsi_used *used = &run->used;
-    int64_t D = run->draws->D;
     double n = (double)(used->chains * used->draws);
-    for (int pass = 0; pass < 2; pass++) {
-        for (int64_t c = 0; c < used->chains; c++) {
-            const double *theta = run->draws->chain[used->chain[c]].theta;
-            for (int64_t t = 0; t < used->draws; t++, theta += D) {
-                double x = theta[at[0]] - out.mean[0], y = theta[at[1]] - out.mean[1];
-                if (pass == 0) continue;
-                out.cov[0] += x * x / (n - 1);
-                out.cov[1] += x * y / (n - 1);
-                out.cov[2] += y * y / (n - 1);
-            }
+    for (int64_t c = 0; c < used->chains; c++) {
+        const double *theta = run->draws->chain[used->chain[c]].theta;
+        for (int64_t t = 0; t < used->draws; t++, theta += run->draws->D) {
+            double x = theta[at[0]] - out.mean[0], y = theta[at[1]] - out.mean[1];
+            out.cov[0] += x * x / (n - 1);
+            out.cov[1] += x * y / (n - 1);
+            out.cov[2] += y * y / (n - 1);
         }
-        if (pass > 0) break;
-        for (int k = 0; k < 2; k++) out.mean[k] = run->moments.mean[at[k]];
     }
     return out;
 }
@@ -144,7 +139,7 @@ static const char *draw_pairs(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
     if (p->other < 0) return "There are no two parameters whose draws are correlated.";
     const char *name[2] = {run->draws->param[at[0]], run->draws->param[at[1]]};
     int64_t each = POINTS / run->used.chains, D = run->draws->D;
-    each = each < 4 ? 4 : each < run->used.draws ? each : run->used.draws;
+    each = each < 4 ? 4 : each;
     each = each < run->used.draws ? each : run->used.draws;
     sgfsi_plot_data(f, 90);
     for (int64_t c = 0; c < run->used.chains; c++) {
