@@ -8,6 +8,8 @@
 
 static const cli_flag report_flags[] = {
     {"out", "FILE.html", "the page (default: the first run's name with .html)"},
+    {"params", "NAMES", "the parameters with pictures: names or patterns, 'city*,age'"},
+    {"interval", "SHARE", "share of the draws in the intervals; hdi: the shortest (0.95)"},
     {"reference", "FILE", "what errors are measured from: a run or moments, as for sgfs compare"},
     {"threads", "K", "parameters summarised side by side (default: all cores)"},
     {"overwrite", NULL, "replace an existing file"},
@@ -15,15 +17,16 @@ static const cli_flag report_flags[] = {
 
 static const cli_flag plot_flags[] = {
     {"out", "FILE.{svg,png,pdf}", "the picture (default: in characters, on the screen)"},
+    {"params", "NAMES", "the parameters shown: names or patterns, 'city*,age'"},
+    {"interval", "SHARE", "share of the draws in the intervals; hdi: the shortest (0.95)"},
     {"reference", "FILE", "what errors are measured from: a run or moments, as for sgfs compare"},
     {"threads", "K", "parameters summarised side by side (default: all cores)"},
     {"overwrite", NULL, "replace an existing file"},
     {NULL, NULL, NULL}};
 
-static cli_borrowed borrowed[] = {{"reference", "tune.reference"},
-                                  {"threads", "run.threads"},
-                                  {"overwrite", "output.overwrite"},
-                                  {NULL, NULL}};
+static cli_borrowed borrowed[] = {{"reference", "tune.reference"},   {"params", "summary.params"},
+                                  {"interval", "summary.interval"},  {"threads", "run.threads"},
+                                  {"overwrite", "output.overwrite"}, {NULL, NULL}};
 
 /* Runs of the words, up to `runs`; NULL: one of them cannot be read. */
 static const sgfs_draws **open_runs(const cli_args *args, int runs, sgfs_err *err) {
@@ -90,7 +93,7 @@ const cli_command cmd_report = {
     .usage = "RUN [RUN2 ...] [--out report.html] [options]",
     .examples =
         "  sgfs report fit.run --out report.html\n"
-        "  sgfs report fit.run --show 'city*,age' --test-data test.csv --out report.html\n"
+        "  sgfs report fit.run --params 'city*,age' --test-data test.csv --out report.html\n"
         "  sgfs report exact.run sgld.run nuts.run --out samplers.html     # side by side\n\n"
         "One HTML file that needs no other: verdict, effects with intervals, odds or rate ratios,\n"
         "pictures, and how it was made. Several runs of one model are compared with the best "
@@ -106,14 +109,14 @@ const cli_command cmd_report = {
 const cli_command cmd_plot = {
     .name = "plot",
     .brief = "one picture of a run, as a file or on the screen",
-    .usage = "RUN [RUN2 ...] KIND [--out FILE.{svg,png,pdf}] [--show NAMES]",
+    .usage = "RUN [RUN2 ...] KIND [--out FILE.{svg,png,pdf}] [--params NAMES]",
     .examples =
         "  sgfs plot fit.run trace                                # on the screen\n"
-        "  sgfs plot fit.run density --show 'age,city*' --out density.pdf\n"
+        "  sgfs plot fit.run density --params 'age,city*' --out density.pdf\n"
         "  sgfs plot fit.run forest --out effects.svg\n"
         "  sgfs plot exact.run sgld.run error --out error.svg     # error against time\n\n"
         "`sgfs list pictures` has all kinds. Those of parameters are of the one furthest from 0\n"
-        "where --show names none. Exit code 5: gnuplot is missing or failed.\n",
+        "where --params names none. Exit code 5: gnuplot is missing or failed.\n",
     .stages = "report",
     .flags = plot_flags,
     .run = plot_run,

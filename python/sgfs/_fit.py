@@ -25,6 +25,7 @@ from . import _inputs, _predict
 from ._errors import UsageError, printable
 from ._header import header_of
 from ._jobs import config_of, run_job
+from ._options import text_of
 from ._library import Handle, check, lib, opened
 from ._progress import Progress
 
@@ -270,12 +271,16 @@ class Fit:
 
         return _plot.plot(self, kind, names)
 
-    def report(self, path: PathLike, *others: Fit, test_data: Any = None, overwrite: bool = False,
-               progress: Progress = None, **options: Any) -> None:
+    def report(self, path: PathLike, *others: Fit, test_data: Any = None,
+               params: str | Sequence[str] | None = None, interval: str | float | None = None,
+               overwrite: bool = False, progress: Progress = None, **options: Any) -> None:
         """A page for a browser that needs no other file, as `sgfs report` writes it: the verdict, the
-        parameters with pictures, and predictions of `test_data`, rows that were kept aside. Other
-        fits stand beside this one. The options are those of `sgfs report`."""
-        config = config_of(("report", "summary"), options)
+        parameters with pictures (`params` names them), and predictions of `test_data`, rows that were
+        kept aside. Other fits stand beside this one. The options are those of `sgfs report`."""
+        config = config_of(("report",), options)
+        for key, value in (("summary.params", params), ("summary.interval", interval)):
+            if value is not None:
+                config.set(key, text_of(value))
         config.set("output.overwrite", "true" if overwrite else "false")
         runs = (ctypes.c_void_p * (1 + len(others)))(
             *(fit._handle.pointer for fit in (self, *others)))

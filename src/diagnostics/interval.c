@@ -9,6 +9,9 @@
 #include "diagnostics/interval.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "base/number.h"
 
 static double scaled(double x, bool ratio) {
     return ratio ? exp(x) : x;
@@ -37,6 +40,24 @@ sgfsi_interval sgfsi_interval_of(int64_t n, const double *sorted, double share,
     }
     out.centre = scaled(sgfsi_quantile(n, sorted, 0.5), ratio);
     return out;
+}
+
+sgfs_status sgfsi_interval_read(const char *text, double *share, sgfsi_interval_kind *kind,
+                                sgfs_err *err) {
+    for (const char *at = text; *at != '\0';) {
+        size_t n = strcspn(at, ",");
+        double number = 0;
+        const char *end = sgfsi_parse_num(at, at + n, &number);
+        if (n == 3 && strncmp(at, "hdi", 3) == 0) *kind = SGFSI_HIGHEST_DENSITY;
+        else if (n > 0 && end == at + n && number > 0 && number < 1) *share = number;
+        else
+            return sgfsi_fail(err, SGFS_EUSAGE,
+                              "summary.interval: \"%.60s\" is no interval; give a share between 0 "
+                              "and 1, \"hdi\", or both: 0.95,hdi",
+                              text);
+        at += n + (at[n] == ',');
+    }
+    return SGFS_OK;
 }
 
 const char *sgfsi_ratio_name(const sgfs_draws *d) {

@@ -20,6 +20,10 @@ typedef enum sgfsi_interval_kind {
 sgfsi_interval sgfsi_interval_of(int64_t n, const double *sorted, double share,
                                  sgfsi_interval_kind kind, bool ratio);
 
+/* What summary.interval says: "0.95", "hdi", "0.95,hdi"; what it leaves out is left as it is. */
+sgfs_status sgfsi_interval_read(const char *text, double *share, sgfsi_interval_kind *kind,
+                                sgfs_err *err);
+
 /* What exp of a coefficient is called: "odds ratio" or "rate ratio"; NULL where it has no such name:
  * for other models, and softmax without a class of reference. */
 const char *sgfsi_ratio_name(const sgfs_draws *d);

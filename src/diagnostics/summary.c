@@ -21,8 +21,8 @@
 #include "diagnostics/energy.h"
 #include "diagnostics/ess.h"
 #include "diagnostics/moments.h"
-#include "diagnostics/report_rows.h"
 #include "diagnostics/summary.h"
+#include "diagnostics/summary_rows.h"
 #include "diagnostics/trust.h"
 
 /* The public struct comes first, so that its pointer is also ours. */
@@ -256,13 +256,13 @@ sgfs_summary *sgfsi_summary_new(const sgfs_draws *draws, int64_t threads, sgfs_e
     return NULL;
 }
 
-sgfs_status sgfsi_summary_report(sgfs_summary *shown, const sgfs_draws *draws, int64_t threads,
-                                 const sgfs_config *cfg, sgfs_err *err) {
+sgfs_status sgfsi_summary_apply(sgfs_summary *shown, const sgfs_draws *draws, int64_t threads,
+                                const sgfs_config *cfg, sgfs_err *err) {
     summary *s = (summary *)shown;
     sgfsi_used used;
     sgfs_status status = sgfsi_used_of(draws, &s->arena, &used, err);
     if (status != SGFS_OK) return status;
-    return sgfsi_report_rows(draws, &used, threads, cfg, shown, &s->arena, err);
+    return sgfsi_summary_rows(draws, &used, threads, cfg, shown, &s->arena, err);
 }
 
 void sgfsi_summary_free(sgfs_summary *shown) {

@@ -9,9 +9,9 @@
 
 /* NULL with err filled (or as it is, where draws is NULL). threads: that may work on it. */
 sgfs_summary *sgfsi_summary_new(const sgfs_draws *draws, int64_t threads, sgfs_err *err);
-/* What "summary.*" asks for (report_rows.h), of a new summary of these draws. */
-sgfs_status sgfsi_summary_report(sgfs_summary *summary, const sgfs_draws *draws, int64_t threads,
-                                 const sgfs_config *cfg, sgfs_err *err);
+/* What "summary.*" asks for (summary_rows.h), of a new summary of these draws. */
+sgfs_status sgfsi_summary_apply(sgfs_summary *summary, const sgfs_draws *draws, int64_t threads,
+                                const sgfs_config *cfg, sgfs_err *err);
 sgfsi_json *sgfsi_summary_json(const sgfs_summary *summary);
 void sgfsi_summary_free(sgfs_summary *summary);
 

@@ -4,7 +4,7 @@
  */
 #include "diagnostics/summary.h"
 
-#include "diagnostics/report_rows.h"
+#include "diagnostics/summary_rows.h"
 #include "jobs/job.h"
 
 typedef struct summarize {
@@ -41,7 +41,7 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     if (s->reference == NULL) {
         s->summary = sgfsi_summary_new(s->draws, job->threads, err);
         if (s->summary != NULL)
-            status = sgfsi_summary_report(s->summary, s->draws, job->threads, job->cfg, err);
+            status = sgfsi_summary_apply(s->summary, s->draws, job->threads, job->cfg, err);
         job->result = status == SGFS_OK ? s->summary : NULL;
     } else job->result = s->compare = sgfsi_compare_new(s->draws, s->reference, job->threads, err);
     return job->result != NULL ? SGFS_OK : sgfsi_why(err);

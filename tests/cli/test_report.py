@@ -59,6 +59,20 @@ def page(site):
     return (site.folder / "page.html").read_text()
 
 
+def test_intervals_are_those_of_the_summary(site):
+    """--interval means the same to both; a table of the page has the four digits of its ends."""
+    words = ("fit.run", "--interval", "0.5,hdi", "--overwrite", "-q")
+    site.ok("report", *words, "--out", "half.html")
+    text = (site.folder / "half.html").read_text()
+    assert "50 % shortest interval" in text
+    rows = site.ok("summary", *words[:3], "--csv").stdout.split("\n")
+    low, high = (rows[0].split(",").index(name) for name in ("hdi low", "hdi high"))
+    for row in rows[1:3]:
+        cells = row.split(",")
+        assert f"{float(cells[low]):.4g}" in text and f"{float(cells[high]):.4g}" in text
+    fails(site, USAGE, '"2" is no interval', "report", "fit.run", "--interval", "2", "--out", "two.html")
+
+
 @needs_gnuplot
 def test_a_page_has_its_parts_and_every_picture_has_an_alternative_text(page):
     parsed = Page(page)
@@ -105,7 +119,7 @@ def test_names_from_files_are_text(sgfs):
     for kind in ("forest", "pairs", "density"):
         for ending in ("svg", "png", "pdf"):
             names = EVIL[1] + "," + EVIL[2]
-            sgfs.ok("plot", "evil.run", kind, "--show", names, "--out", f"{kind}.{ending}", "-q")
+            sgfs.ok("plot", "evil.run", kind, "--params", names, "--out", f"{kind}.{ending}", "-q")
     sgfs.ok("plot", "evil.run", "forest", "--out", "all.svg", "-q")
     assert "; system \u2019touch pwned\u2019" in minidom.parse(str(sgfs.folder / "all.svg")).documentElement.toxml()
     assert not (sgfs.folder / "pwned").exists()
@@ -147,7 +161,7 @@ def test_what_cannot_be_is_refused(site):
     fails(site, USAGE, "exists already", "report", "fit.run", "--out", "there.html")
     fails(site, USAGE, "is an input of the same command", "report", "fit.run", "--out", "fit.run", "--overwrite")
     fails(site, USAGE, 'There is no picture "traces"; there are', "plot", "fit.run", "traces")
-    fails(site, USAGE, 'No parameter has the name "c*"', "plot", "fit.run", "trace", "--show", "c*")
+    fails(site, USAGE, 'No parameter has the name "c*"', "plot", "fit.run", "trace", "--params", "c*")
     fails(site, USAGE, "ends in .svg, .png or .pdf", "plot", "fit.run", "trace", "--out", "x.jpg")
     fails(site, RUNFILE, "good.csv", "report", "good.csv", "--out", "x.html")
     fails(site, IO, "cannot write there", "report", "fit.run", "--out", "nowhere/x.html")

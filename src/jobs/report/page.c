@@ -270,7 +270,7 @@ static void put_effects(const sgfsi_report *r, FILE *f) {
     const sgfs_summary *s = r->run[0].summary;
     int64_t shown = s->dim < MOST_ROWS ? s->dim : MOST_ROWS;
     char interval[64], of_ratio[80] = "", ratio[64] = "";
-    snprintf(interval, sizeof interval, "%s %% interval", SGFSI_DIGITS(100 * r->share, 4));
+    snprintf(interval, sizeof interval, "%s %% %s", SGFSI_DIGITS(100 * r->share, 4), r->interval);
     if (r->ratio != NULL) {
         snprintf(ratio, sizeof ratio, "%s", r->ratio);
         snprintf(of_ratio, sizeof of_ratio, "its %s", interval);
@@ -369,7 +369,7 @@ static void put_parameters(const sgfsi_report *r, FILE *f) {
         fprintf(
             f,
             "<p class=\"soft\">%lld of %s parameters: those that mixed worst, and those furthest "
-            "from 0 in their own standard deviations (--pictures, --show show others).</p>\n",
+            "from 0 in their own standard deviations (--pictures, --params show others).</p>\n",
             (long long)r->show, SGFSI_COMMAS((double)s->dim));
     fputs("<div class=\"grid\">\n", f);
     put_kind(r, &sgfsi_picture_forest, f);

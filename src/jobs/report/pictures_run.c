@@ -74,18 +74,18 @@ static const char *draw_forest(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
     }
     fprintf(f,
             ")\nunset grid\nset grid x lt 1 lw 0.6 lc rgb %s\nset yrange [0.4:%lld.6]\nset xlabel "
-            "'%s, with %s %% intervals'\n",
+            "'%s, with %s %% %ss'\n",
             SGFSI_PLOT_FAINT, (long long)count, ratio ? r->ratio : "coefficient",
-            SGFSI_DIGITS(100 * r->share, 4));
+            SGFSI_DIGITS(100 * r->share, 4), r->interval);
     if (ratio) put_ratio_axis(r, count, list, f);
     fprintf(f,
             "set arrow from %d, graph 0 to %d, graph 1 nohead lw 1 dt 2 lc rgb %s\nplot $d0 using "
             "1:2:3:4 with xerrorbars pt 7 ps 0.6 lw 1.6 lc rgb %s notitle\n",
             ratio, ratio, SGFSI_PLOT_INK, sgfsi_plot_colour(0));
     p->height = (int)(90 + 20 * count);
-    snprintf(p->alt, sizeof p->alt,
-             "%s of %lld parameters with %s %% intervals; the table has them.",
-             ratio ? "Ratios" : "Coefficients", (long long)count, SGFSI_DIGITS(100 * r->share, 4));
+    snprintf(p->alt, sizeof p->alt, "%s of %lld parameters with %s %% %ss; the table has them.",
+             ratio ? "Ratios" : "Coefficients", (long long)count, SGFSI_DIGITS(100 * r->share, 4),
+             r->interval);
     return NULL;
 }
 

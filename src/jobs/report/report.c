@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/scratch.h"
 #include "diagnostics/summary.h"
+#include "diagnostics/summary_rows.h"
 #include "jobs/report/pictures.h"
 
 enum { MOST_RUNS = 32, MOST_PAIRS = 4 };
@@ -22,8 +23,6 @@ enum { MOST_RUNS = 32, MOST_PAIRS = 4 };
 static const sgfs_option options[] = {
     {"report.pictures", "pictures", SGFS_INTEGER, "6", 0, 100, NULL,
      "how many parameters have pictures: half of them the worst mixed, half the largest effects"},
-    {"report.params", "show", SGFS_TEXT, "", 1, 0, NULL,
-     "the parameters that have pictures: names or patterns, 'city*,age' (default: --pictures)"},
     {"report.data", "test-data", SGFS_TEXT, "", 1, 0, NULL,
      "rows with known targets that were kept aside: calibration and error of the predictions"},
     SGFSI_OPTIONS_END};
@@ -183,6 +182,10 @@ static sgfs_status summarise(sgfsi_report *r, sgfs_err *err) {
     const sgfsi_used *used = &r->run[0].used;
     effects e = {r, SGFSI_EQUAL_TAILED};
     r->share = 0.95;
+    status = sgfsi_interval_read(sgfsi_config_text(r->job.cfg, "summary.interval"), &r->share,
+                                 &e.kind, err);
+    if (status != SGFS_OK) return status;
+    r->interval = e.kind == SGFSI_HIGHEST_DENSITY ? "shortest interval" : "interval";
     r->ratio = sgfsi_ratio_name(d);
     r->effect = sgfsi_arena_alloc(arena, d->D, sizeof *r->effect);
     r->trace = sgfsi_trace_new(arena, used->chains, used->draws);
@@ -228,30 +231,9 @@ static int by_place(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-/* Does the name fit one of the patterns, which commas separate? A star is any text. */
-static bool fits(const char *pattern, size_t n, const char *name) {
-    if (n == 0) return *name == '\0';
-    if (*pattern != '*')
-        return *pattern == *name && *name != '\0' && fits(pattern + 1, n - 1, name + 1);
-    for (;; name++) {
-        if (fits(pattern + 1, n - 1, name)) return true;
-        if (*name == '\0') return false;
-    }
-}
-
-static bool is_wanted(const char *patterns, const char *name) {
-    if (strcmp(patterns, name) == 0) return true;
-    for (const char *p = patterns; *p != '\0';) {
-        size_t n = strcspn(p, ",");
-        if (fits(p, n, name)) return true;
-        p += n + (p[n] == ',');
-    }
-    return false;
-}
-
 static sgfs_status choose_parameters(sgfsi_report *r, sgfs_err *err) {
     const sgfs_summary *s = r->run[0].summary;
-    const char *params = sgfsi_config_text(r->job.cfg, "report.params");
+    const char *params = sgfsi_config_text(r->job.cfg, "summary.params");
     int64_t D = s->dim, most = sgfsi_config_int(r->job.cfg, "report.pictures"), count = 0;
     bool named = r->named = params[0] != '\0';
     if (r->kind != NULL && !named) most = r->kind->of == SGFSI_OF_RUN ? 40 : 1;
@@ -265,7 +247,7 @@ static sgfs_status choose_parameters(sgfsi_report *r, sgfs_err *err) {
     for (int64_t i = 0; i < D; i++) {
         const sgfs_summary_row *row = &s->row[i];
         double ess = fmin(row->ess_bulk, row->ess_tail), size = fabs(row->mean) / row->sd;
-        if (named && !is_wanted(params, row->name)) continue;
+        if (!sgfsi_summary_wants(params, row->name)) continue;
         list[count++] = (candidate){
             .at = i, .mixing = isfinite(ess) ? ess : INFINITY, .size = isfinite(size) ? size : -1};
     }
@@ -318,7 +300,7 @@ typedef struct pair {
 static int64_t find_pairs(const sgfsi_report *r, pair best[MOST_PAIRS]) {
     const sgfsi_moments *m = &r->run[0].moments;
     int64_t count = 0;
-    const char *params = sgfsi_config_text(r->job.cfg, "report.params");
+    const char *params = sgfsi_config_text(r->job.cfg, "summary.params");
     bool all = m->cov != NULL && (params[0] == '\0');
     for (int64_t a = 0; m->cov != NULL && a < (all ? m->D : r->show); a++) {
         for (int64_t b = 0; b < a; b++) {

@@ -77,6 +77,7 @@ struct sgfsi_report {
     const char *out;                /* NULL: text */
     const char *format;             /* "html", "svg", "png", "pdf", "text" */
     double share;                   /* of the intervals */
+    const char *interval;           /* what they are called */
     const char *ratio;              /* what exp of a coefficient is called; NULL: nothing */
     sgfsi_effect *effect;           /* D */
     int64_t show;                   /* parameters with pictures */

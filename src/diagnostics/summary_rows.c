@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * report_rows.c: the last step of a summary: which rows are reported, in what order and with which
+ * summary_rows.c: the last step of a summary: which rows are reported, in what order and with which
  * interval. Everything that judges the run (trust.c, advice.c) has seen all rows before.
  */
-#include "diagnostics/report_rows.h"
+#include "diagnostics/summary_rows.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "diagnostics/interval.h"
 
 const sgfs_option sgfsi_summary_options[] = {
@@ -32,6 +31,16 @@ static bool fits(const char *pattern, size_t n, const char *name) {
     do {
         if (fits(pattern + 1, n - 1, name)) return true;
     } while (*name++ != '\0');
+    return false;
+}
+
+bool sgfsi_summary_wants(const char *params, const char *name) {
+    if (params[0] == '\0' || strcmp(params, name) == 0) return true; /* a name may hold commas */
+    for (const char *p = params; *p != '\0';) {
+        size_t n = strcspn(p, ",");
+        if (fits(p, n, name)) return true;
+        p += n + (p[n] == ',');
+    }
     return false;
 }
 
@@ -72,14 +81,7 @@ static sgfs_status select_rows(const char *params, const char *sort, sgfs_summar
     int64_t kept = 0;
     if (list == NULL) return sgfsi_fail_memory(err, "the summary");
     for (int64_t i = 0; i < s->dim; i++) {
-        bool wanted = params[0] == '\0';
-        for (const char *p = params; *p != '\0' && !wanted;) {
-            size_t n = strcspn(p, ",");
-            wanted = fits(p, n, s->row[i].name);
-            p += n + (p[n] == ',');
-        }
-        wanted = wanted || strcmp(params, s->row[i].name) == 0; /* a name may hold commas */
-        if (!wanted) continue;
+        if (!sgfsi_summary_wants(params, s->row[i].name)) continue;
         list[kept] = (entry){.row = s->row[i], .at = i};
         if (s->interval != NULL) list[kept].interval = s->interval[i];
         kept++;
@@ -104,25 +106,6 @@ static sgfs_status select_rows(const char *params, const char *sort, sgfs_summar
 
 /* ---- intervals ------------------------------------------------------------------------------- */
 
-/* "0.95", "hdi", "0.95,hdi" */
-static sgfs_status read_interval(const char *text, sgfs_summary *s, sgfs_err *err) {
-    s->share = 0.9;
-    for (const char *at = text; *at != '\0';) {
-        size_t n = strcspn(at, ",");
-        double share = 0;
-        const char *end = sgfsi_parse_num(at, at + n, &share);
-        if (n == 3 && strncmp(at, "hdi", 3) == 0) s->hdi = true;
-        else if (n > 0 && end == at + n && share > 0 && share < 1) s->share = share;
-        else
-            return sgfsi_fail(err, SGFS_EUSAGE,
-                              "summary.interval: \"%.60s\" is no interval; give a share between 0 "
-                              "and 1, \"hdi\", or both: 0.95,hdi",
-                              text);
-        at += n + (at[n] == ',');
-    }
-    return SGFS_OK;
-}
-
 static void fill_interval(void *user, int64_t i, sgfsi_trace *t) {
     sgfs_summary *s = user;
     double *sorted = (double *)t->spare; /* room for more, and nothing in it is needed any more */
@@ -133,12 +116,15 @@ static void fill_interval(void *user, int64_t i, sgfsi_trace *t) {
     s->interval[i] = (sgfs_interval){of.low, of.centre, of.high};
 }
 
-sgfs_status sgfsi_report_rows(const sgfs_draws *d, const sgfsi_used *used, int64_t threads,
-                              const sgfs_config *cfg, sgfs_summary *s, sgfsi_arena *arena,
-                              sgfs_err *err) {
+sgfs_status sgfsi_summary_rows(const sgfs_draws *d, const sgfsi_used *used, int64_t threads,
+                               const sgfs_config *cfg, sgfs_summary *s, sgfsi_arena *arena,
+                               sgfs_err *err) {
     const char *interval = sgfsi_config_text(cfg, "summary.interval");
     bool odds = sgfsi_config_flag(cfg, "summary.odds");
-    sgfs_status status = read_interval(interval, s, err);
+    sgfsi_interval_kind kind = SGFSI_EQUAL_TAILED;
+    s->share = 0.9;
+    sgfs_status status = sgfsi_interval_read(interval, &s->share, &kind, err);
+    s->hdi = kind == SGFSI_HIGHEST_DENSITY;
     if (status == SGFS_OK && odds && (s->ratio = sgfsi_ratio_name(d)) == NULL)
         status = sgfsi_fail(err, SGFS_EUSAGE,
                             "The exp of a coefficient is an odds ratio in logistic regression (and "

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ * summary_rows.h: a summary as people report it: intervals, odds and rate ratios, some parameters in
+ * some order.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/config.h"
+#include "diagnostics/trace.h"
+
+extern const sgfs_option sgfsi_summary_options[]; /* "summary.*" */
+
+/* Is the parameter one of those that summary.params names? All are, where it is "". */
+bool sgfsi_summary_wants(const char *params, const char *name);
+
+/* Fills interval, share, hdi and ratio of a summary of these draws, where the options ask for them,
+ * and leaves the rows they ask for, in their order. SGFS_EUSAGE: no parameter has such a name, or
+ * the model has no ratios. */
+sgfs_status sgfsi_summary_rows(const sgfs_draws *d, const sgfsi_used *used, int64_t threads,
+                               const sgfs_config *cfg, sgfs_summary *s, sgfsi_arena *arena,
+                               sgfs_err *err);
