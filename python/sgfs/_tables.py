@@ -83,7 +83,7 @@ def write_columns(columns: Mapping[str, Any], stream: BinaryIO) -> None:
     """Columns as arrays of NumPy, or whatever becomes one."""
     arrays = {}
     for name, values in columns.items():
-        array = arrays[str(name)] = _array(values)
+        array = arrays[str(name)] = _column_values(values)
         if array.ndim != 1:
             raise DataError(f"Column {name} has {array.ndim} dimensions, and a column has one.")
         if array.dtype.kind not in "biufOUT":
@@ -119,7 +119,7 @@ def unmasked(values: Any) -> Any:
     return np.asarray(values)
 
 
-def _array(values: Any) -> Any:
+def _column_values(values: Any) -> Any:
     """The values of a column, which may be a table of one."""
     array = unmasked(values)
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
@@ -227,7 +227,7 @@ def _check_lengths(table: Any, more: Mapping[str, Any]) -> None:
 
 def write(table: Any, more: Mapping[str, Any], stream: BinaryIO) -> None:
     """The table, and the columns beside it, to a file."""
-    more = {name: _array(values) for name, values in more.items()}
+    more = {name: _column_values(values) for name, values in more.items()}
     names = getattr(getattr(table, "dtype", None), "names", None)
     if names is not None:
         table = {name: table[name] for name in names}

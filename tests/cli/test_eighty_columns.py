@@ -32,6 +32,7 @@ class Terminal:
         self.tmux = ["tmux", "-L", f"sgfs-{folder.name}-{time.monotonic_ns()}", "-f", "/dev/null"]
         subprocess.run([*self.tmux, "new-session", "-d", "-x", "80", "-y", "60", "-c", str(folder), "env", "PS1=$ ",
                         "TERM=screen", "sh"], check=True)
+        self.wait_for(r"^\$ ?$")  # what is typed before the shell asks is echoed twice, once without the prompt
 
     def type(self, line):
         subprocess.run([*self.tmux, "send-keys", line, "Enter"], check=True)

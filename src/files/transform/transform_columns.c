@@ -289,7 +289,8 @@ static sgfs_status take_wanted(const sgfsi_transform *s, sgfs_err *err) {
             return sgfsi_fail(err, SGFS_EUSAGE,
                               "--reference-level: column \"%.60s\" has no word \"%.*s\"; it has "
                               "\"%.60s\", for example.",
-                              s->in.name[j], (int)strcspn(at, ",") % 100, at, d->word[0]);
+                              s->in.name[j], (int)fmin((double)strcspn(at, ","), 100), at,
+                              d->word[0]);
         w->levels[j].left_out = k;
         at += strlen(d->word[k]);
         at += *at == ',';
@@ -347,9 +348,8 @@ static sgfs_status count_word(sgfsi_transform *s, levels *l, int64_t number, dou
 static sgfs_status look_words(sgfsi_transform *s, const sgfsi_seen *seen, sgfs_err *err) {
     const words *w = s->self;
     sgfs_status status = need_levels(s, err);
-    for (int64_t i = 0;
-         status == SGFS_OK && i < seen->n && w->reference && w->onehot && seen->start == NULL;
-         i++) {
+    if (!w->reference || !w->onehot || seen->start != NULL) return status;
+    for (int64_t i = 0; status == SGFS_OK && i < seen->n; i++) {
         int64_t at = seen->row != NULL ? seen->row[i] : i;
         double weight = seen->weight != NULL ? seen->weight[at] : 1;
         for (int64_t j = 0; j < s->in.cols && status == SGFS_OK; j++) {
