@@ -31,7 +31,9 @@ typedef enum sgfsi_purpose {
     SGFSI_PREDICT_TIE = 22,     /* where a target falls among draws that equal it */
     SGFSI_SHUFFLE = 40,         /* packing: the key that each row is sorted by */
     SGFSI_VETO = 41,            /* exact draws: how many rows are asked, which, and their answers */
-    SGFSI_PROBE = 42            /* places and rows that are tried before a chain begins */
+    SGFSI_PROBE = 42,           /* places and rows that are tried before a chain begins */
+    SGFSI_MARKS = 43            /* sketches: gaps between marks; chain is the part of the rows,
+                                 * iteration the block */
 } sgfsi_purpose;
 
 /* Uses that share a purpose with iterations count from here on, where no iteration gets to. */

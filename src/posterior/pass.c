@@ -15,7 +15,7 @@
 #include "posterior/scores.h"
 #include "posterior/sweep.h"
 
-enum { FULL_BLOCK = SGFSI_FULL_BLOCK, FULL_PARTS = 64, MOST_SUMS = 1 << 23 };
+enum { FULL_BLOCK = SGFSI_FULL_BLOCK, FULL_PARTS = SGFSI_FULL_PARTS, MOST_SUMS = 1 << 23 };
 
 /* One thread's room. */
 struct sgfsi_pass {

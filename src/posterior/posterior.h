@@ -106,7 +106,10 @@ sgfs_status sgfsi_full_harvest(sgfsi_full *f, const double *theta, const sgfsi_h
 
 /* Something done once with every block of rows. Blocks come in no order, those of a part one after
  * another. */
-enum { SGFSI_FULL_BLOCK = 1024 }; /* rows of a block; the last may have fewer */
+enum {
+    SGFSI_FULL_BLOCK = 1024, /* rows of a block; the last may have fewer */
+    SGFSI_FULL_PARTS = 64    /* at most */
+};
 typedef struct sgfsi_block_at {
     int64_t thread;      /* 0 .. f->threads - 1 */
     int64_t part, first; /* the block's part and first row */

@@ -19,11 +19,15 @@ double sgfsi_row_bounds_radius(int64_t D) {
 
 /* The pass: one scratch and one growth for each thread. */
 typedef struct pass {
-    sgfsi_row_bounds *psi;
+    const sgfs_model *model;
+    const double *anchor;
+    double radius;
     const double *C; /* D x D, both triangles: A^-1 */
     double *third;   /* threads x block */
     double *scratch; /* threads x block x exact_scratch_per_row */
     double *growth;  /* threads */
+    sgfsi_psi_fn take;
+    void *user;
 } pass;
 
 static sgfs_status not_finite(const sgfs_model *m, int64_t row, sgfs_err *err) {
@@ -33,51 +37,66 @@ static sgfs_status not_finite(const sgfs_model *m, int64_t row, sgfs_err *err) {
                       m->data->path, (long long)(row + 1));
 }
 
-/* Blocks of the table do not cross those of the pass: they are a power of 2, and no longer. */
 static sgfs_status bound_block(void *user, const sgfsi_block_at *at, const sgfs_batch *b,
                                sgfs_err *err) {
     const pass *p = user;
-    const sgfs_model *m = p->psi->model;
-    int64_t thread = at->thread, first = at->first;
-    double *third = p->third + thread * SGFSI_FULL_BLOCK;
+    const sgfs_model *m = p->model;
+    int64_t thread = at->thread;
+    double *psi = p->third + thread * SGFSI_FULL_BLOCK;
     double *scratch = p->scratch + thread * SGFSI_FULL_BLOCK * m->exact_scratch_per_row;
-    m->kind->third(m, p->psi->anchor, p->C, p->psi->radius, b, third, &p->growth[thread], scratch);
+    m->kind->third(m, p->anchor, p->C, p->radius, b, psi, &p->growth[thread], scratch);
     for (int64_t i = 0; i < b->n; i++) {
         double weight = b->weight != NULL ? b->weight[i] : 1;
-        double value = weight > 0 ? weight * third[i] : 0, *to;
-        if (!(value >= 0 && isfinite(value))) return not_finite(m, first + i, err);
-        to = &p->psi->largest[(first + i) / p->psi->block];
-        if (value > *to) *to = value;
+        psi[i] = weight > 0 ? weight * psi[i] : 0;
+        if (!(psi[i] >= 0 && isfinite(psi[i]))) return not_finite(m, at->first + i, err);
     }
-    return SGFS_OK;
+    return p->take(p->user, at, b, psi, err);
 }
 
-static sgfs_status bound_rows(sgfsi_row_bounds *psi, const sgfsi_anchor *a, int64_t threads,
-                              sgfsi_arena *arena, sgfs_err *err) {
-    const sgfs_model *m = psi->model;
-    sgfsi_full f;
-    sgfs_status status = sgfsi_full_open(&f, m, threads, false, arena, err);
-    if (status != SGFS_OK) return status;
-    int64_t room = f.threads * SGFSI_FULL_BLOCK;
-    double *C = SGFSI_DOUBLES(arena, m->D * m->D);
-    pass p = {.psi = psi,
-              .C = C,
-              .third = SGFSI_DOUBLES(arena, room),
-              .scratch = SGFSI_DOUBLES(arena, room * m->exact_scratch_per_row),
-              .growth = SGFSI_DOUBLES(arena, f.threads)};
-    if (C == NULL || p.third == NULL || p.scratch == NULL || p.growth == NULL)
-        return sgfsi_fail_memory(err, "the table of rows");
+static sgfs_status scan(const sgfs_model *m, const sgfsi_anchor *a, sgfsi_full *f, pass *p,
+                        sgfsi_arena *arena, sgfs_err *err) {
+    int64_t D = m->D, room = f->threads * SGFSI_FULL_BLOCK;
+    double *C = SGFSI_DOUBLES(arena, D * D);
+    p->third = SGFSI_DOUBLES(arena, room);
+    p->scratch = SGFSI_DOUBLES(arena, room * m->exact_scratch_per_row);
+    p->growth = SGFSI_DOUBLES(arena, f->threads);
+    if (C == NULL || p->third == NULL || p->scratch == NULL || p->growth == NULL)
+        return sgfsi_fail_memory(err, "the bounds on rows");
     /* C = (L L')^-1, both triangles. */
-    int64_t D = m->D;
     for (int64_t i = 0; i < D * D; i++) C[i] = a->L[i];
     sgfsi_potri(m->ctx.near, D, C);
     for (int64_t i = 0; i < D; i++) {
         for (int64_t j = 0; j < i; j++) C[j * D + i] = C[i * D + j];
     }
-    f.log = sgfsi_config_log(m->cfg);
-    status = sgfsi_full_each(&f, bound_block, &p, err);
-    for (int64_t k = 0; k < f.threads; k++) psi->growth = fmax(psi->growth, p.growth[k]);
+    p->C = C;
+    f->log = sgfsi_config_log(m->cfg);
+    return sgfsi_full_each(f, bound_block, p, err);
+}
+
+sgfs_status sgfsi_row_bounds_scan(const sgfs_model *m, const sgfsi_anchor *a, double radius,
+                                  int64_t threads, sgfsi_psi_fn take, void *user, double *growth,
+                                  sgfs_err *err) {
+    sgfsi_arena arena = {NULL};
+    sgfsi_full f;
+    pass p = {.model = m, .anchor = a->theta, .radius = radius, .take = take, .user = user};
+    sgfs_status status = sgfsi_full_open(&f, m, threads, false, &arena, err);
+    if (status == SGFS_OK) status = scan(m, a, &f, &p, &arena, err);
+    for (int64_t k = 0; status == SGFS_OK && k < f.threads; k++)
+        *growth = fmax(*growth, p.growth[k]);
+    sgfsi_arena_free(&arena);
     return status;
+}
+
+/* Blocks of the table do not cross those of the pass: they are a power of 2, and no longer. */
+static sgfs_status raise_entries(void *user, const sgfsi_block_at *at, const sgfs_batch *b,
+                                 const double *psi, sgfs_err *err) {
+    sgfsi_row_bounds *table = user;
+    (void)err;
+    for (int64_t i = 0; i < b->n; i++) {
+        double *to = &table->largest[(at->first + i) / table->block];
+        if (psi[i] > *to) *to = psi[i];
+    }
+    return SGFS_OK;
 }
 
 /* Entries count by their rows times the largest psi among them. The table itself holds these
@@ -102,7 +121,6 @@ static sgfs_status weigh(sgfsi_row_bounds *psi, sgfsi_arena *arena, sgfs_err *er
 sgfs_status sgfsi_row_bounds_open(sgfsi_row_bounds *psi, const sgfs_model *m, const sgfsi_anchor *a,
                                   double radius, int64_t most, int64_t threads, sgfsi_arena *arena,
                                   sgfs_err *err) {
-    sgfsi_arena mine = {NULL}; /* what only the pass needs */
     double before = sgfsi_now();
     m = sgfsi_model_near(m, arena);
     if (m == NULL) return sgfsi_fail_memory(err, "the table of rows");
@@ -112,8 +130,8 @@ sgfs_status sgfsi_row_bounds_open(sgfsi_row_bounds *psi, const sgfs_model *m, co
     psi->entries = (psi->N + psi->block - 1) / psi->block;
     psi->largest = SGFSI_DOUBLES(arena, psi->entries);
     if (psi->largest == NULL) return sgfsi_fail_memory(err, "the table of rows");
-    sgfs_status status = bound_rows(psi, a, threads, &mine, err);
-    sgfsi_arena_free(&mine);
+    sgfs_status status =
+        sgfsi_row_bounds_scan(m, a, radius, threads, raise_entries, psi, &psi->growth, err);
     if (status == SGFS_OK) status = weigh(psi, arena, err);
     psi->seconds = sgfsi_now() - before;
     return status;

@@ -23,6 +23,8 @@ typedef struct sgfsi_row_bounds {
     double total;           /* the sum of it */
     double radius, growth;
     double seconds; /* of the pass */
+    /* The rows are elsewhere, and these are what moves can ask (marks.h): there is no table. */
+    const struct sgfsi_marks_index *marks;
 } sgfsi_row_bounds;
 
 /* Rows of an entry. */
@@ -35,6 +37,14 @@ static inline int64_t sgfsi_row_bounds_rows(const sgfsi_row_bounds *psi, int64_t
 const char *sgfsi_row_bounds_refuses(const sgfs_model *m);
 /* Few draws are further out than this |z|, and beyond it the bounds of some models grow. */
 double sgfsi_row_bounds_radius(int64_t D);
+/* psi of a block of rows (at, b: as in sgfsi_full_each), for somebody who wants them. */
+typedef sgfs_status (*sgfsi_psi_fn)(void *user, const sgfsi_block_at *at, const sgfs_batch *b,
+                                    const double *psi, sgfs_err *err);
+/* One pass over all rows of m, which must be near (sgfsi_model_near). radius: |z| up to which psi is
+ * made tight; *growth is raised to what lies beyond needs. */
+sgfs_status sgfsi_row_bounds_scan(const sgfs_model *m, const sgfsi_anchor *a, double radius,
+                                  int64_t threads, sgfsi_psi_fn take, void *user, double *growth,
+                                  sgfs_err *err);
 /* One pass over all rows; everything from the arena. radius: |z| up to which the bound is made
  * tight. most: entries the table may have (more than that only where blocks would be too long). */
 sgfs_status sgfsi_row_bounds_open(sgfsi_row_bounds *psi, const sgfs_model *m, const sgfsi_anchor *a,

@@ -18,8 +18,11 @@
 #include "posterior/thinning.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/rng.h"
+#include "posterior/marks.h"
 
 enum { BLOCK = 64, NEAR = 16 }; /* rows that are asked together; that are brought near */
 static const double share = 32; /* of the mean of K that is drawn together */
@@ -31,7 +34,13 @@ struct sgfsi_thinning_room {
     uint64_t word[2 * BLOCK];
     double uniform[BLOCK], R[BLOCK];
     double *scratch; /* BLOCK x exact_scratch_per_row */
-    int64_t later;   /* the move whose first words are kept, 0: none */
+    /* Of marked rows: BLOCK x p, or sparse, and what stands beside them. */
+    double *x, y[BLOCK], offset[BLOCK];
+    int64_t start[BLOCK + 1];
+    int32_t *col;
+    double *value;
+    sgfs_csr csr;
+    int64_t later; /* the move whose first words are kept, 0: none */
     uint64_t kept[2 * NEAR];
 };
 
@@ -45,40 +54,73 @@ sgfs_status sgfsi_thinning_open(sgfsi_thinning *v, const sgfsi_row_bounds *psi, 
     v->visit = &v->room->visit;
     v->room->scratch = SGFSI_DOUBLES(arena, BLOCK * m->exact_scratch_per_row);
     if (v->room->scratch == NULL) return sgfsi_fail_memory(err, "rows that are asked");
-    return sgfsi_rows_open(&v->room->rows, m->data, plan, arena, err);
+    if (psi->marks == NULL) return sgfsi_rows_open(&v->room->rows, m->data, plan, arena, err);
+    int64_t entries = BLOCK * psi->marks->entries;
+    v->room->x = SGFSI_DOUBLES(arena, entries > 0 ? 1 : BLOCK * m->data->p);
+    v->room->value = SGFSI_DOUBLES(arena, entries + 1);
+    v->room->col = sgfsi_arena_alloc(arena, entries + 1, sizeof *v->room->col);
+    v->room->csr = (sgfs_csr){v->room->start, v->room->col, v->room->value};
+    bool made = v->room->x != NULL && v->room->value != NULL && v->room->col != NULL;
+    return made ? SGFS_OK : sgfsi_fail_memory(err, "rows that are asked");
+}
+
+/* What b is made of. */
+typedef struct lengths {
+    double here, there, inner, step; /* |z|^2, |z'|^2, z.z', |z' - z|^2 */
+} lengths;
+
+static lengths measure(int64_t D, const double *z, const double *z_to) {
+    lengths l = {0, 0, 0, 0};
+    for (int64_t j = 0; j < D; j++) {
+        double gap = z_to[j] - z[j];
+        l.here += z[j] * z[j];
+        l.there += z_to[j] * z_to[j];
+        l.inner += z[j] * z_to[j];
+        l.step += gap * gap;
+    }
+    return l;
+}
+
+static double length_of(const lengths *l) {
+    double far = l->here * sqrt(l->here) + l->there * sqrt(l->there);
+    double near = sqrt(l->step) * (l->here + l->inner + l->there);
+    return fmin(far, near) / 6;
+}
+
+double sgfsi_thinning_length(int64_t D, const double *z, const double *z_to) {
+    const lengths l = measure(D, z, z_to);
+    return length_of(&l);
 }
 
 double sgfsi_thinning_rate(const sgfsi_row_bounds *psi, const sgfsi_move *move) {
-    double here = 0, there = 0, inner = 0, step = 0;
-    for (int64_t j = 0; j < psi->model->D; j++) {
-        double z = move->z[j], to = move->z_to[j], gap = to - z;
-        here += z * z;
-        there += to * to;
-        inner += z * to;
-        step += gap * gap;
-    }
-    double far = here * sqrt(here) + there * sqrt(there);
-    double near = sqrt(step) * (here + inner + there);
-    double out = fmax(0, sqrt(fmax(here, there)) - psi->radius);
-    return fmin(far, near) / 6 * (psi->growth > 0 ? exp(psi->growth * out) : 1);
+    const lengths l = measure(psi->model->D, move->z, move->z_to);
+    double out = fmax(0, sqrt(fmax(l.here, l.there)) - psi->radius);
+    return length_of(&l) * (psi->growth > 0 ? exp(psi->growth * out) : 1);
 }
 
-/* w_i R_i, which must be within the bound: NaN is not. Rounding has 1e-9 of it, and what the log
- * densities themselves are rounded by. */
+/* A value w R must be within its bound: NaN is not. Rounding has 1e-9 of it, and what the log
+ * densities themselves are rounded by. row: from 1; 0: nobody knows. */
+static sgfs_status check_bound(sgfsi_thinning *v, int64_t row, double weight, double bound,
+                               double value, sgfs_err *err) {
+    if (value == 0) return SGFS_OK; /* also where b has no end: 0 of it */
+    if (fabs(value) <= bound * (1 + 1e-9) + 1e-12 * weight) return SGFS_OK;
+    char which[32] = "a row";
+    if (row > 0) snprintf(which, sizeof which, "row %lld", (long long)row);
+    v->exceeded++;
+    return sgfsi_fail(err, SGFS_ENUMERIC,
+                      "%s is further from a parabola (%.3g) than the bound on it (%.3g): draws "
+                      "would not be exact; this is a fault of model %s",
+                      which, value, bound, v->psi->model->kind->name);
+}
+
+/* w_i R_i */
 static sgfs_status weigh_answer(sgfsi_thinning *v, int64_t i, double b, double *value,
                                 sgfs_err *err) {
     const struct sgfsi_thinning_room *o = v->room;
     double weight, bound = b * v->psi->largest[o->entry[i]];
     sgfsi_data_weights(v->psi->model->data, o->row[i], 1, &weight);
     *value = weight > 0 ? weight * o->R[i] : 0;
-    if (*value == 0) return SGFS_OK; /* also where b has no end: 0 of it */
-    if (fabs(*value) <= bound * (1 + 1e-9) + 1e-12 * weight) return SGFS_OK;
-    v->exceeded++;
-    return sgfsi_fail(
-        err, SGFS_ENUMERIC,
-        "row %lld is further from a parabola (%.3g) than the bound on it (%.3g): draws "
-        "would not be exact; this is a fault of model %s",
-        (long long)(o->row[i] + 1), *value, bound, v->psi->model->kind->name);
+    return check_bound(v, o->row[i] + 1, weight, bound, *value, err);
 }
 
 /* R of the rows in o->row, which b holds. */
@@ -211,12 +253,69 @@ static sgfs_status ask_all(sgfsi_thinning *v, const sgfsi_move *move, double b,
     return status;
 }
 
+/* ---- marked rows ----------------------------------------------------------------------------- */
+
+/* n marks as a batch. */
+static sgfs_batch unfold(struct sgfsi_thinning_room *o, const sgfsi_marks_index *index,
+                         const int64_t *mark, int64_t n) {
+    int64_t p = index->marks->p, entries = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double *head = index->marks->number + mark[i], *row = head + SGFSI_MARK_HEAD;
+        int64_t pairs = index->entries > 0 ? (int64_t)-head[SGFSI_MARK_NUMBERS] / 2 : 0;
+        o->y[i] = head[SGFSI_MARK_Y];
+        o->offset[i] = head[SGFSI_MARK_OFFSET];
+        o->start[i] = entries;
+        if (index->entries == 0) memcpy(o->x + i * p, row, (size_t)p * sizeof *row);
+        for (int64_t k = 0; k < pairs; k++, entries++) {
+            o->col[entries] = (int32_t)row[2 * k];
+            o->value[entries] = row[2 * k + 1];
+        }
+    }
+    o->start[n] = entries;
+    return (sgfs_batch){.n = n,
+                        .p = p,
+                        .x = index->entries > 0 ? NULL : o->x,
+                        .sparse = index->entries > 0 ? &o->csr : NULL,
+                        .y = o->y,
+                        .offset = o->offset,
+                        .gamma = 1};
+}
+
+/* All marks of the move, though those whose level is above b/b' cannot object. */
+static sgfs_status ask_marked(sgfsi_thinning *v, const sgfsi_move *move, double b, bool *vetoed,
+                              sgfs_err *err) {
+    struct sgfsi_thinning_room *o = v->room;
+    const sgfsi_marks_index *index = v->psi->marks;
+    const sgfsi_marks *m = index->marks;
+    int64_t moves = sgfsi_marks_moves(m), slot = move->chain * moves + move->place;
+    sgfs_status status = SGFS_OK;
+    *vetoed = !(b <= m->most);
+    if (move->chain >= m->chains || move->place >= moves)
+        return sgfsi_fail(err, SGFS_EUSAGE, "the sketch has no marks for more moves than it has");
+    for (int64_t at = index->first[slot]; at < index->first[slot + 1] && !*vetoed;) {
+        int64_t left = index->first[slot + 1] - at, n = left < BLOCK ? left : BLOCK;
+        const sgfs_batch batch = unfold(o, index, index->mark + at, n);
+        answer(v, move, &batch);
+        for (int64_t i = 0; i < n && status == SGFS_OK; i++) {
+            const double *head = m->number + index->mark[at + i];
+            double weight = head[SGFSI_MARK_WEIGHT], psi = head[SGFSI_MARK_PSI];
+            double value = weight * o->R[i];
+            status = check_bound(v, 0, weight, b * psi, value, err);
+            if (head[SGFSI_MARK_LEVEL] * m->most * psi < -value) *vetoed = true;
+        }
+        if (status != SGFS_OK) return status;
+        at += n;
+    }
+    return SGFS_OK;
+}
+
 sgfs_status sgfsi_thinning_ask(sgfsi_thinning *v, const sgfsi_move *move, bool *vetoed,
                                sgfs_err *err) {
     sgfsi_stream stream = sgfsi_stream_at(move->seed, move->chain, move->t, SGFSI_VETO);
     double b = sgfsi_thinning_rate(v->psi, move);
     *vetoed = false;
     v->moves++;
+    if (v->psi->marks != NULL) return ask_marked(v, move, b, vetoed, err);
     bool few = b * v->psi->total <= (double)v->psi->N;
     return few ? ask_few(v, move, b, &stream, vetoed, err)
                : ask_all(v, move, b, &stream, vetoed, err);

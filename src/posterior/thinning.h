@@ -14,7 +14,8 @@
  * probability  max(0, -w_i R_i)/(b psi_i). No veto happens with exactly the probability above.
  *
  * Where more rows would be asked than there are, all of them are, once and in order: the same
- * probability.
+ * probability. Rows that are elsewhere were marked before (marks.h): the marks of the move are asked,
+ * and a move whose b is above theirs is refused.
  */
 #pragma once
 
@@ -39,11 +40,14 @@ typedef struct sgfsi_move {
     const double *z, *z_to;  /* D */
     uint64_t seed;
     uint32_t chain;
-    int64_t t; /* names the stream SGFSI_VETO */
+    int64_t t;     /* names the stream SGFSI_VETO */
+    int64_t place; /* among the moves of the chain, for rows that were marked before */
 } sgfsi_move;
 
-/* b of a move: row i's |w_i R_i| is below b psi_i. */
+/* b of a move: row i's |w_i R_i| is below b psi_i. And as far as no bound grows: z to z_to, D
+ * numbers each. */
 double sgfsi_thinning_rate(const sgfsi_row_bounds *psi, const sgfsi_move *move);
+double sgfsi_thinning_length(int64_t D, const double *z, const double *z_to);
 /* Does any row object? Rows are asked in blocks, until one does. SGFS_ENUMERIC: a row's R was
  * above its bound, so that the answer would be wrong. */
 sgfs_status sgfsi_thinning_ask(sgfsi_thinning *v, const sgfsi_move *move, bool *vetoed,

@@ -59,6 +59,8 @@ struct sgfs_data {
     const double *offset;  /* by row of the table: log exposure; NULL: 0 */
     sgfsi_alias alias;     /* with weights: draws from the N rows in proportion to them */
     bool view;             /* the table, kept and recipe belong to another */
+    /* The rows are not here (elsewhere.h): there is nothing to gather. NULL: they are. */
+    const struct sgfsi_elsewhere *elsewhere;
 };
 
 extern const sgfs_option sgfsi_data_options[];

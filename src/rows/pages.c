@@ -100,6 +100,12 @@ static void advise(const sgfsi_part *part, byte_range b, int advice) {
 
 /* ---- resident memory ------------------------------------------------------------------------- */
 
+double sgfsi_data_mapped_bytes(const sgfs_data *d) {
+    double bytes = (double)d->table.map_bytes;
+    for (int64_t k = 0; k < d->table.parts; k++) bytes += (double)d->table.part[k].map_bytes;
+    return bytes;
+}
+
 double sgfsi_data_resident(const sgfs_data *d, double rows) {
     double touched = rows * (double)d->row_bytes, packed = 0, others = (double)d->table.map_bytes;
     for (int64_t k = 0; k < d->table.parts; k++)

@@ -47,10 +47,11 @@ static inline bool sgfsi_data_is_sparse(const sgfs_data *d) {
 static inline bool sgfsi_data_is_single(const sgfs_data *d) {
     return d->table.type == SGFSI_F32;
 }
-/* Do the rows stay in their files, which are mapped? */
+/* Do the rows stay in their files, which are mapped? And how many bytes do those have? */
 static inline bool sgfsi_data_is_mapped(const sgfs_data *d) {
     return d->table.parts > 0;
 }
+double sgfsi_data_mapped_bytes(const sgfs_data *d);
 
 /* ---- views ----------------------------------------------------------------------------------- */
 

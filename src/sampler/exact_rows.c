@@ -25,6 +25,10 @@
  *       likelihood in closed form, where a move costs next to nothing), else every tenth. Which it
  *       is depends on warm-up and on t, never on the state.
  *
+ * scan  Rows that are asked lie anywhere in the data. Where they would come from a disk one by one,
+ *       or where the data are not here at all, they are found beforehand in one scan
+ *       (posterior/marks.h), and moves for which they would not do are refused.
+ *
  * Chains begin at independent draws of the Gaussian at the anchor. They are not overdispersed: the
  * posterior has one mode, which the anchor has found, and the Gaussian's own spread is the right
  * one but for what warm-up is there to mend.
@@ -33,8 +37,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/number.h"
 #include "base/rng.h"
+#include "posterior/marks.h"
 #include "posterior/nongaussian.h"
 #include "posterior/thinning.h"
 #include "sampler/sampler.h"
@@ -55,16 +61,22 @@ typedef struct rung {
 typedef struct settings {
     double tolerance, rho; /* rho: NaN: the best in warm-up */
     int64_t psi_entries;
+    const char *scan; /* "on" or "off" once the plan is made */
+    double within;
 } settings;
 
 static const sgfsi_setting setting_list[] = {
     {"sampler.anchor_tolerance", offsetof(settings, tolerance), NULL, false},
     {"sampler.rho", offsetof(settings, rho), NULL, false},
     {"sampler.psi_entries", offsetof(settings, psi_entries), NULL, false},
+    {"sampler.scan", offsetof(settings, scan), NULL, false},
+    {"sampler.within", offsetof(settings, within), NULL, false},
     SGFSI_SETTINGS_END};
 
 typedef struct exact {
     sgfsi_row_bounds psi; /* the first chain's; others have its pointer */
+    sgfsi_marks marks;    /* the first chain's, where rows were marked */
+    sgfsi_marks_index index;
     const sgfsi_row_bounds *table;
     sgfsi_thinning veto;
     sgfsi_nongaussian rest;
@@ -79,21 +91,96 @@ typedef struct exact {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* Rows that lie on a disk, and not in memory too, are better met once, in their order. A run whose
+ * length is to follow from its draws has no last move to mark rows for. */
+static bool scan_pays(const sgfsi_plan *plan, const sgfs_data *d) {
+    return sgfsi_data_is_mapped(d) && sgfsi_data_mapped_bytes(d) > sgfsi_memory() &&
+           !(plan->ess > 0);
+}
+
+/* Lengths that a sketch has, which may be made shorter. */
+static sgfs_status plan_marked(sgfsi_plan *plan, const sgfsi_marks *m, sgfs_err *err) {
+    int64_t most = m->iterations - (plan->warmup >= 0 ? plan->warmup : m->warmup);
+    bool chains = !sgfsi_config_given(plan->cfg, "run.chains");
+    if (chains) plan->chains = m->chains;
+    sgfsi_plan_lengths(plan, (double)m->warmup, (double)most, NAN);
+    if (plan->warmup + plan->draws <= m->iterations && plan->chains <= m->chains) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EUSAGE,
+                      "The sketch has marks for %lld chains of %lld iterations, warm-up included: "
+                      "make a longer one (sgfs sketch --draws), or draw less.",
+                      (long long)m->chains, (long long)m->iterations);
+}
+
+static sgfs_status plan_scan(sgfsi_plan *plan, const sgfs_model *m, sgfs_err *err) {
+    settings *set = plan->settings;
+    const sgfsi_elsewhere *elsewhere = m->data->elsewhere;
+    bool on = strcmp(set->scan, "on") == 0, off = strcmp(set->scan, "off") == 0;
+    if (m->kind->whole != NULL) on = false, off = true; /* no row is asked */
+    if (elsewhere != NULL || (!on && !off && scan_pays(plan, m->data))) on = true;
+    set->scan = on ? "on" : "off";
+    if (on && plan->ess > 0)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--ess lengthens a run, and rows were marked for so many moves and no "
+                          "more: give --draws, or --scan off.");
+    if (on) plan->ess = 0;
+    return elsewhere != NULL ? plan_marked(plan, elsewhere->marks, err) : SGFS_OK;
+}
+
 /* The sampler's options are complete before the model is looked at. */
 static sgfs_status plan_exact(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
     const char *why = sgfsi_anchor_refuses(now->model);
     if (why == NULL) why = sgfsi_row_bounds_refuses(now->model);
     sgfs_status status = sgfsi_plan_refuse(plan, now, why, err);
+    if (status == SGFS_OK) status = plan_scan(plan, now->model, err);
     if (status != SGFS_OK) return status;
     sgfsi_plan_lengths(plan, NAN, 1000, NAN);
     return sgfsi_plan_refuse_start(plan, true,
                                    "chains begin at draws of the Gaussian at the anchor", err);
 }
 
+/* Marks in place of a table: those of a sketch, or of a scan. */
+static sgfs_status open_marks(sgfs_sampler *s, exact *e, sgfs_err *err) {
+    const settings *set = s->settings;
+    const sgfsi_plan *plan = s->plan;
+    const sgfsi_elsewhere *elsewhere = s->model->data->elsewhere;
+    sgfs_status status = SGFS_OK;
+    if (elsewhere == NULL) {
+        e->marks = sgfsi_marks_for(s->model, set->within, plan->chains, plan->warmup, plan->draws);
+        const sgfsi_marks_plan how = {.seed = s->seed, .threads = plan->cores};
+        status = sgfsi_marks_bound(s->D, set->within, &e->marks.most, err);
+        if (status == SGFS_OK)
+            status = sgfsi_marks_make(&e->marks, s->model, s->anchor, &how, s->arena, err);
+        s->full.rows_touched += s->model->data->N;
+    }
+    const sgfsi_marks *m = elsewhere != NULL ? elsewhere->marks : &e->marks;
+    if (status == SGFS_OK) status = sgfsi_marks_open(&e->index, m, s->arena, err);
+    if (status != SGFS_OK) return status;
+    e->psi = (sgfsi_row_bounds){.model = s->model,
+                                .anchor = s->anchor->theta,
+                                .N = s->model->data->N,
+                                .radius = m->radius,
+                                .growth = m->growth,
+                                .marks = &e->index};
+    sgfsi_json *o = sgfsi_json_object_in(s->report, "exact");
+    sgfsi_json_int(o, "marks", m->count);
+    sgfsi_json_num(o, "most", m->most);
+    sgfsi_json_num(o, "growth", m->growth);
+    sgfsi_say(s->log, SGFS_DETAIL,
+              "Exact draws, up to Monte Carlo error: %s marks on rows stand for all %s of them.",
+              SGFSI_COMMAS((double)m->count), SGFSI_COMMAS((double)s->model->data->N));
+    return SGFS_OK;
+}
+
 static sgfs_status open_table(sgfs_sampler *s, exact *e, sgfs_err *err) {
+    const bool marked = strcmp(((const settings *)s->settings)->scan, "on") == 0;
     if (s->first != NULL) {
         e->table = ((const exact *)s->first->state)->table;
         return sgfsi_thinning_open(&e->veto, e->table, s->arena, err);
+    }
+    e->table = &e->psi;
+    if (marked) {
+        sgfs_status made = open_marks(s, e, err);
+        return made == SGFS_OK ? sgfsi_thinning_open(&e->veto, e->table, s->arena, err) : made;
     }
     int64_t most = ((const settings *)s->settings)->psi_entries;
     sgfs_status status =
@@ -101,7 +188,6 @@ static sgfs_status open_table(sgfs_sampler *s, exact *e, sgfs_err *err) {
                               s->plan->cores, s->arena, err);
     if (status != SGFS_OK) return status;
     s->full.rows_touched += e->psi.N;
-    e->table = &e->psi;
     char rows[SGFSI_NUM_CHARS], all[SGFSI_NUM_CHARS], table[64] = "";
     const sgfsi_row_bounds *psi = e->table;
     double expected = fmin(sgfsi_row_bounds_expected(psi), (double)psi->N);
@@ -156,9 +242,9 @@ static sgfs_status begin(sgfs_sampler *s, exact *e, double *theta, sgfs_err *err
     return sgfsi_nongaussian_at(&e->rest, theta, e->z, &e->here, err);
 }
 
-/* t names the random streams of the move. */
-static sgfs_status move(sgfs_sampler *s, double rho, int64_t t, double *theta, bool *accepted,
-                        sgfs_err *err) {
+/* t names the random streams of the move, place its marks. */
+static sgfs_status move(sgfs_sampler *s, double rho, int64_t t, int64_t where, double *theta,
+                        bool *accepted, sgfs_err *err) {
     exact *e = s->state;
     double wide = sqrt((1 - rho) * (1 + rho));
     sgfsi_sampler_normals(s, t, SGFSI_NOISE, e->z_to);
@@ -171,7 +257,7 @@ static sgfs_status move(sgfs_sampler *s, double rho, int64_t t, double *theta, b
     sgfsi_uniforms(&accept, 1, u);
     *accepted = gain >= 0 || log(u[0]) < gain;
     if (*accepted && e->asks) {
-        const sgfsi_move asked = {theta, e->theta_to, e->z, e->z_to, s->seed, s->chain, t};
+        const sgfsi_move asked = {theta, e->theta_to, e->z, e->z_to, s->seed, s->chain, t, where};
         bool vetoed;
         status = sgfsi_thinning_ask(&e->veto, &asked, &vetoed, err);
         *accepted = !vetoed;
@@ -233,12 +319,15 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
     sgfs_status status = e->begun ? SGFS_OK : begin(s, e, theta, err);
     bool warm = now->t <= now->warmup, tries = warm && isnan(e->rho), accepted = false;
     if (!warm && !e->settled) settle(s, e);
+    const sgfsi_marks *marks = e->asks && e->table->marks != NULL ? e->table->marks->marks : NULL;
     int64_t k = tries ? now->t % LADDER : 0, every = warm ? 1 : e->every;
+    if (marks != NULL) every = marks->every;
     double rho = tries ? ladder[k] : e->rho;
     int64_t before = e->veto.rows_touched;
     if (status == SGFS_OK && now->t % every == 0) {
         double part = shorter[now->t / every % SHORTER];
-        status = move(s, 1 - part * (1 - rho), 2 * now->t, theta, &accepted, err);
+        int64_t where = marks != NULL ? marks->iterations + now->t / every - 1 : 0;
+        status = move(s, 1 - part * (1 - rho), 2 * now->t, where, theta, &accepted, err);
         if (status == SGFS_OK && accepted) go(e, s->D, theta);
     }
     int64_t middle = e->veto.rows_touched, long_move = 2 * now->t + 1;
@@ -246,7 +335,7 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
         const sgfsi_move here = {.seed = s->seed, .chain = s->chain};
         sgfsi_thinning_fetch(&e->veto, &here, long_move + 2, long_move + 4);
     }
-    if (status == SGFS_OK) status = move(s, rho, long_move, theta, &accepted, err);
+    if (status == SGFS_OK) status = move(s, rho, long_move, now->t - 1, theta, &accepted, err);
     if (status != SGFS_OK) return status;
     if (accepted) go(e, s->D, theta);
     int64_t rows = e->veto.rows_touched - before;
@@ -284,6 +373,10 @@ static const sgfs_option options[] = {
      "how much of its place a proposal keeps (auto: best in warm-up)"},
     {"sampler.psi_entries", "psi-entries", SGFS_INTEGER, "4194304", 1, 1e12, NULL,
      "rows up to which each has its own entry in the table that rows are drawn from"},
+    {"sampler.scan", "scan", SGFS_CHOICE, "auto", 1, 0, "auto|on|off",
+     "find the rows that will be asked in one scan (auto: where the files exceed the memory)"},
+    {"sampler.within", "within", SGFS_NUMBER, "0.999", 0.001, 0.999999, NULL,
+     "share of the moves that such rows are marked for; longer ones are refused"},
     SGFSI_OPTIONS_END};
 /* clang-format on */
 

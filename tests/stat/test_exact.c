@@ -372,6 +372,26 @@ static void test_the_law_does_not_depend_on_the_way(void **state) {
     drop(&q);
 }
 
+/* Rows that were marked in one scan before the chains began, also where hardly a move is short
+ * enough for the marks. */
+static void test_marked_rows_give_the_same_law(void **state) {
+    (void)state;
+    const char *const within[] = {"0.999", "0.7", "0.4"};
+    small q = rare_events(300, -3, 1);
+    double before = 1;
+    for (size_t k = 0; k < 3; k++) {
+        const setting scan[] = {{"sampler.scan", "on"},
+                                {"sampler.within", within[k]},
+                                {"run.draws", "200000"},
+                                {NULL, NULL}};
+        verdict v = run_small(&q, scan, within[k]);
+        assert_right(&v);
+        assert_true(v.accept < before);
+        before = v.accept;
+    }
+    drop(&q);
+}
+
 /* ---- 3: weights and priors ------------------------------------------------------------------- */
 
 static void test_weights_count(void **state) {
@@ -531,6 +551,7 @@ static void test_a_prior_with_a_kink(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exact_where_laplace_fails),
+        cmocka_unit_test(test_marked_rows_give_the_same_law),
         cmocka_unit_test(test_the_law_does_not_depend_on_the_way),
         cmocka_unit_test(test_weights_count),
         cmocka_unit_test(test_priors_that_are_no_parabola),

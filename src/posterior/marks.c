@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT
+ * marks.c: see marks.h.
+ */
+#include "posterior/marks.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "model/prior.h"
+#include "posterior/thinning.h"
+
+/* ---- how large b may be ---------------------------------------------------------------------- */
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+sgfs_status sgfsi_marks_bound(int64_t D, double share, double *b, sgfs_err *err) {
+    enum { TRIES = 20000 };
+    double *room = malloc((size_t)(TRIES + 2 * D) * sizeof *room);
+    if (room == NULL) return sgfsi_fail_memory(err, "the bound on moves");
+    double *z = room + TRIES;
+    for (int64_t k = 0; k < TRIES; k++) {
+        sgfsi_stream stream = sgfsi_stream_at(0, 0, k, SGFSI_MARKS);
+        sgfsi_normals(&stream, 2 * D, z);
+        room[k] = sgfsi_thinning_length(D, z, z + D);
+    }
+    qsort(room, TRIES, sizeof *room, ascending);
+    int64_t at = (int64_t)(share * TRIES);
+    *b = room[at < TRIES ? at : TRIES - 1];
+    free(room);
+    return SGFS_OK;
+}
+
+sgfsi_marks sgfsi_marks_for(const sgfs_model *m, double within, int64_t chains, int64_t warmup,
+                            int64_t draws) {
+    enum { SELDOM = 10 };
+    bool often = within < 0.9 || !sgfsi_prior_is_quadratic(m);
+    return (sgfsi_marks){.chains = chains,
+                         .warmup = warmup,
+                         .iterations = warmup + draws,
+                         .every = often ? 1 : SELDOM};
+}
+
+/* ---- the pass -------------------------------------------------------------------------------- */
+
+/* What was found in one part of the pass. */
+typedef struct found {
+    double *number; /* malloc'ed */
+    int64_t numbers, room, count;
+} found;
+
+typedef struct marking {
+    const sgfsi_marks_plan *plan;
+    double most;
+    int64_t slots;
+    found part[SGFSI_FULL_PARTS];
+} marking;
+
+static double next_gap(sgfsi_stream *stream, double rate, double *level) {
+    double u[2];
+    sgfsi_uniforms(stream, 2, u);
+    *level = u[1];
+    return -log(u[0]) / rate;
+}
+
+/* The numbers of row i of b, at `to`; so many as the mark's head says. */
+static void copy_row(const sgfs_batch *b, int64_t i, double *to) {
+    if (b->sparse == NULL) {
+        memcpy(to, b->x + i * b->p, (size_t)b->p * sizeof *to);
+        return;
+    }
+    for (int64_t k = b->sparse->start[i]; k < b->sparse->start[i + 1]; k++) {
+        *to++ = b->sparse->col[k];
+        *to++ = b->sparse->value[k];
+    }
+}
+
+static sgfs_status add_mark(found *f, const sgfs_batch *b, int64_t i, const double *head,
+                            sgfs_err *err) {
+    int64_t numbers = (int64_t)fabs(head[SGFSI_MARK_NUMBERS]), each = SGFSI_MARK_HEAD + numbers;
+    if (!sgfsi_grow(&f->number, &f->room, f->numbers + each, sizeof *f->number))
+        return sgfsi_fail_memory(err, "the marks");
+    double *to = f->number + f->numbers;
+    memcpy(to, head, SGFSI_MARK_HEAD * sizeof *to);
+    copy_row(b, i, to + SGFSI_MARK_HEAD);
+    f->numbers += each;
+    f->count++;
+    return SGFS_OK;
+}
+
+static sgfs_status mark_block(void *user, const sgfsi_block_at *at, const sgfs_batch *b,
+                              const double *psi, sgfs_err *err) {
+    marking *m = user;
+    const sgfsi_marks_plan *plan = m->plan;
+    double level, rate = m->most * (double)m->slots;
+    /* marks for another number of moves are other marks */
+    uint64_t seed = plan->seed ^ (uint64_t)m->slots * 0x9e3779b97f4a7c15u;
+    sgfsi_stream stream =
+        sgfsi_stream_at(seed, plan->part, at->first / SGFSI_FULL_BLOCK + 1, SGFSI_MARKS);
+    double gap = next_gap(&stream, rate, &level);
+    for (int64_t i = 0; i < b->n; i++) {
+        double left = psi[i];
+        for (; gap < left; gap = next_gap(&stream, rate, &level)) {
+            uint64_t word;
+            sgfsi_words(&stream, 1, &word);
+            int64_t entries = b->sparse != NULL ? b->sparse->start[i + 1] - b->sparse->start[i] : 0;
+            const double head[SGFSI_MARK_HEAD] = {
+                [SGFSI_MARK_SLOT] = (double)sgfsi_word_index(word, m->slots),
+                [SGFSI_MARK_LEVEL] = level,
+                [SGFSI_MARK_PSI] = psi[i],
+                [SGFSI_MARK_Y] = b->y[i],
+                [SGFSI_MARK_WEIGHT] = b->weight != NULL ? b->weight[i] : 1,
+                [SGFSI_MARK_OFFSET] = b->offset != NULL ? b->offset[i] : 0,
+                [SGFSI_MARK_NUMBERS] = (double)(b->sparse != NULL ? -2 * entries : b->p)};
+            sgfs_status status = add_mark(&m->part[at->part], b, i, head, err);
+            if (status != SGFS_OK) return status;
+            left -= gap;
+        }
+        gap -= left;
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_marks_make(sgfsi_marks *out, const sgfs_model *m, const sgfsi_anchor *a,
+                             const sgfsi_marks_plan *plan, sgfsi_arena *arena, sgfs_err *err) {
+    marking all = {.plan = plan, .most = out->most, .slots = out->chains * sgfsi_marks_moves(out)};
+    const sgfs_model *near = sgfsi_model_near(m, arena);
+    if (near == NULL) return sgfsi_fail_memory(err, "the marks");
+    out->radius = sgfsi_row_bounds_radius(m->D);
+    out->p = m->data->p;
+    out->growth = 0;
+    out->count = out->numbers = 0;
+    sgfs_status status = sgfsi_row_bounds_scan(near, a, out->radius, plan->threads, mark_block,
+                                               &all, &out->growth, err);
+    for (int64_t k = 0; k < SGFSI_FULL_PARTS; k++) {
+        out->count += all.part[k].count;
+        out->numbers += all.part[k].numbers;
+    }
+    if (status == SGFS_OK && (out->number = SGFSI_DOUBLES(arena, out->numbers + 1)) == NULL)
+        status = sgfsi_fail_memory(err, "the marks");
+    double *to = out->number;
+    for (int64_t k = 0; k < SGFSI_FULL_PARTS; k++) { /* in order */
+        const found *f = &all.part[k];
+        if (status == SGFS_OK && f->numbers > 0)
+            memcpy(to, f->number, (size_t)f->numbers * sizeof *to);
+        to += status == SGFS_OK ? f->numbers : 0;
+        free(f->number);
+    }
+    return status;
+}
+
+/* ---- by slot --------------------------------------------------------------------------------- */
+
+/* The slot of the mark at `at`, and where the next one begins; -1: it makes no sense. */
+static int64_t read_mark(const sgfsi_marks *m, int64_t *at, int64_t *entries) {
+    const double *mark = m->number + *at, slots = (double)(m->chains * sgfsi_marks_moves(m));
+    int64_t left = m->numbers - *at;
+    if (left < SGFSI_MARK_HEAD || !(fabs(mark[SGFSI_MARK_NUMBERS]) <= (double)left)) return -1;
+    int64_t numbers = (int64_t)mark[SGFSI_MARK_NUMBERS];
+    bool dense = numbers == m->p, fits = dense || (numbers <= 0 && numbers % 2 == 0);
+    bool known = mark[SGFSI_MARK_SLOT] >= 0 && mark[SGFSI_MARK_SLOT] < slots;
+    *at += SGFSI_MARK_HEAD + llabs(numbers);
+    if (!fits || !known || *at > m->numbers) return -1;
+    for (int64_t k = 0; !dense && k < -numbers; k += 2)
+        if (!(mark[SGFSI_MARK_HEAD + k] >= 0 && mark[SGFSI_MARK_HEAD + k] < (double)m->p))
+            return -1;
+    if (!dense && -numbers / 2 >= *entries) *entries = -numbers / 2 + 1;
+    return (int64_t)mark[SGFSI_MARK_SLOT];
+}
+
+sgfs_status sgfsi_marks_open(sgfsi_marks_index *index, const sgfsi_marks *marks, sgfsi_arena *arena,
+                             sgfs_err *err) {
+    int64_t slots = marks->chains * sgfsi_marks_moves(marks), at = 0, seen = 0;
+    *index = (sgfsi_marks_index){
+        .marks = marks,
+        .first = sgfsi_arena_alloc(arena, slots + 2, sizeof *index->first),
+        .mark = sgfsi_arena_alloc(arena, marks->count + 1, sizeof *index->mark)};
+    if (index->first == NULL || index->mark == NULL) return sgfsi_fail_memory(err, "the marks");
+    int64_t *next = index->first + 1; /* first: sums of counts, shifted while marks are put in */
+    for (; at < marks->numbers && seen < marks->count; seen++) {
+        int64_t slot = read_mark(marks, &at, &index->entries);
+        if (slot < 0) break;
+        if (++next[slot] > index->most) index->most = next[slot];
+    }
+    if (at != marks->numbers || seen != marks->count)
+        return sgfsi_fail(err, SGFS_ERUNFILE, "The marks of the sketch make no sense from %lld on.",
+                          (long long)seen + 1);
+    for (int64_t s = 0, sum = 0; s <= slots; s++) {
+        int64_t count = next[s];
+        next[s] = sum;
+        sum += count;
+    }
+    at = 0;
+    for (int64_t k = 0; k < marks->count; k++) {
+        int64_t mark = at, slot = read_mark(marks, &at, &index->entries);
+        index->mark[next[slot]++] = mark;
+    }
+    return SGFS_OK;
+}
