@@ -180,7 +180,13 @@ static sgfs_status load_resumed(cli_args *args, const char *path, sgfs_err *err)
     return sgfs_config_set(args->cfg, "run.max_time", "auto", err);
 }
 
-/* The file of --config or --resume comes first, wherever it stands: flags override it. A value
+/* Is the word, of n letters before any "=", that flag? */
+static bool is_flag(const char *word, size_t n, const char *flag) {
+    return n == strlen(flag) + 2 && strncmp(word, "--", 2) == 0 &&
+           strncmp(word + 2, flag, n - 2) == 0;
+}
+
+/* The file of --config, --resume or --sketch comes first, wherever it stands: flags override it. A value
  * never begins with "--" (see value_of), so the word is the flag. */
 static sgfs_status load_config(const cli_command *command, int argc, char **argv, cli_args *args,
                                sgfs_err *err) {
@@ -189,13 +195,18 @@ static sgfs_status load_config(const cli_command *command, int argc, char **argv
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
         char *behind = strchr(argv[i], '=');
         size_t n = behind != NULL ? (size_t)(behind - argv[i]) : strlen(argv[i]);
-        bool resume = find_own(command, "resume") >= 0 && n == strlen("--resume") &&
-                      strncmp(argv[i], "--resume", n) == 0;
-        if (!resume && (n != strlen("--config") || strncmp(argv[i], "--config", n) != 0)) continue;
-        const char *path = value_of(behind, argc, argv, &i), *flag = resume ? "resume" : "config";
+        const char *flag = "config";
+        bool owns = find_own(command, "resume") >= 0; /* and --sketch */
+        if (owns && is_flag(argv[i], n, "resume")) flag = "resume";
+        else if (owns && is_flag(argv[i], n, "sketch")) flag = "sketch";
+        else if (!is_flag(argv[i], n, "config")) continue;
+        bool resume = strcmp(flag, "resume") == 0;
+        const char *path = value_of(behind, argc, argv, &i);
         if (path == NULL || path[0] == '\0')
             return cli_fail(err, SGFS_EUSAGE, "--%s needs a value.", flag);
-        if (loaded) return cli_fail(err, SGFS_EUSAGE, "--config or --resume may be given once.");
+        if (loaded)
+            return cli_fail(err, SGFS_EUSAGE,
+                            "One of --config, --resume and --sketch may be given, and once.");
         loaded = true;
         if ((resume ? load_resumed(args, path, err) : sgfs_config_load(args->cfg, path, err)) !=
             SGFS_OK)

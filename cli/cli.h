@@ -52,7 +52,8 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cmd_sample, cmd_optimize, cmd_tune, cmd_summary, cmd_compare, cmd_export,
-    cmd_predict, cmd_simulate, cmd_pack, cmd_check_grad, cmd_audit, cmd_list, cmd_report, cmd_plot;
+    cmd_predict, cmd_simulate, cmd_pack, cmd_sketch, cmd_check_grad, cmd_audit, cmd_list,
+    cmd_report, cmd_plot;
 extern const cli_command *const cli_commands[]; /* NULL-terminated */
 
 /* Options of other stages that make sense for a command as well, under a flag of its own: pairs of
@@ -98,6 +99,8 @@ sgfs_status cli_data_word(cli_args *args, const char *word, sgfs_err *err);
 sgfs_status cli_data_settle(const cli_command *command, cli_args *args, const char **value,
                             sgfs_err *err);
 void cli_data_free(cli_args *args);
+/* The words of a command that are names of files, as one text; the caller frees. */
+char *cli_join_words(const cli_args *args);
 /* For people: "a.csv and 2 more". */
 void cli_data_show(const char *lines, char *out, size_t room);
 #define CLI_DATA_HELP                                                                              \

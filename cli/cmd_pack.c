@@ -13,22 +13,6 @@ static const cli_flag flags[] = {
     {"overwrite", NULL, "replace an existing file"},
     {NULL, NULL, NULL}};
 
-/* All words, one to a line; the caller frees. */
-static char *join(const cli_args *args) {
-    size_t room = 1;
-    for (int i = 0; i < args->words; i++) room += strlen(args->word[i]) + 1;
-    char *all = malloc(room), *end = all;
-    if (all == NULL) return NULL;
-    *end = '\0';
-    for (int i = 0; i < args->words; i++) {
-        size_t n = strlen(args->word[i]);
-        if (i > 0) *end++ = '\n';
-        memcpy(end, args->word[i], n + 1);
-        end += n;
-    }
-    return all;
-}
-
 static sgfs_status show(const char *path, const sgfs_job *job, bool checked, const cli_args *args,
                         sgfs_err *err) {
     const sgfs_pack_info *info = sgfs_job_result(job);
@@ -73,7 +57,7 @@ static sgfs_status pack(cli_args *args, sgfs_err *err) {
     if (length < 5 || strcmp(out + length - 4, ".sgd") != 0)
         return cli_fail(err, SGFS_EUSAGE, "%.300s: the name of a packed file must end in .sgd.",
                         out);
-    char *data = join(args);
+    char *data = cli_join_words(args);
     if (data == NULL) return cli_fail(err, SGFS_ENOMEM, "Out of memory.");
     sgfs_status status = run_job(data, out, args, err);
     free(data);

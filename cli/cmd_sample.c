@@ -142,6 +142,7 @@ static sgfs_status with_model(const sgfs_data *data, const char *name, const cha
 static const cli_flag flags[] = {
     {"data", "FILE...", CLI_DATA_HELP},
     {"out", "RUN", "the run file to write (default: MODEL.run, MODEL-2.run, ...)"},
+    {"sketch", "FILES", "draw from a sketch in place of rows: `sgfs sketch`; a pattern in quotes"},
     {"resume", "RUN", "go on with a run that was interrupted, or make a complete one longer"},
     {"wide", NULL, CLI_WIDE_HELP},
     {"allow-unconverged", NULL, "exit code 0 (not 7) where the draws are not to be trusted"},
@@ -167,9 +168,25 @@ static sgfs_status resumed_model(const cli_args *args, const char *path, const c
     return SGFS_OK;
 }
 
+/* The model of a sketch, which need not be named. */
+static sgfs_status sketched_model(const cli_args *args, const char *path, const char **model,
+                                  sgfs_err *err) {
+    const char *then = sgfs_config_get(args->cfg, "model.name");
+    if (cli_given(&cmd_sample, args, "data") != NULL)
+        return cli_fail(err, SGFS_EUSAGE, "--sketch stands for the rows: leave out --data.");
+    if (then == NULL)
+        return cli_fail(err, SGFS_EUSAGE, "%.300s: is no sketch (`sgfs sketch` makes one).", path);
+    if (args->words > 0 && strcmp(args->word[0], then) != 0)
+        return cli_fail(err, SGFS_EUSAGE, "The sketch is of model %.100s, not %.100s.", then,
+                        args->word[0]);
+    *model = then;
+    return SGFS_OK;
+}
+
 static sgfs_status sample(cli_args *args, sgfs_err *err) {
     char made[256], word[128];
-    const char *path = cli_given(&cmd_sample, args, "resume"), *model = args->word[0];
+    const char *path = cli_given(&cmd_sample, args, "resume"), *model = args->word[0],
+               *sketch = cli_given(&cmd_sample, args, "sketch");
     bool resumed = path != NULL;
     if (resumed && is_dry(args))
         return cli_fail(err, SGFS_EUSAGE, "--dry-run is for a run that is yet to begin.");
@@ -177,8 +194,10 @@ static sgfs_status sample(cli_args *args, sgfs_err *err) {
         if (resumed_model(args, path, &model, err) != SGFS_OK) return err->code;
     } else {
         path = cli_given(&cmd_sample, args, "out");
-        if (cli_check_model(&cmd_sample, args, err) != SGFS_OK) return err->code;
-        cli_short_model(args->word[0], word, sizeof word);
+        if (sketch != NULL && sketched_model(args, sketch, &model, err) != SGFS_OK)
+            return err->code;
+        if (sketch == NULL && cli_check_model(&cmd_sample, args, err) != SGFS_OK) return err->code;
+        cli_short_model(model, word, sizeof word);
         if (path == NULL) path = cli_free_name(args, word, "run", made);
     }
     char *command = resumed ? command_to_go_on(args, path) : NULL;
@@ -197,7 +216,7 @@ static sgfs_status sample(cli_args *args, sgfs_err *err) {
 const cli_command cmd_sample = {
     .name = "sample",
     .brief = "draw from the posterior of a model given data",
-    .usage = "MODEL --data FILE [options] [--out RUN], or --resume RUN",
+    .usage = "MODEL --data FILE [options] [--out RUN], or --sketch FILES, or --resume RUN",
     .examples =
         "  sgfs sample logistic --data data.npy\n"
         "  sgfs sample linear --data house.csv.gz --target price --standardize --out fit.run\n"
@@ -205,6 +224,7 @@ const cli_command cmd_sample = {
         "  zcat rows.csv.gz | sgfs sample logistic --data -\n"
         "  sgfs sample ./mymodel.so --data house.csv      # a model of your own\n"
         "  sgfs sample --resume fit.run                   # go on after an interruption\n"
+        "  sgfs sample --sketch 'marks-*' --out fit.run   # without the data (sgfs sketch)\n"
         "  sgfs sample logistic --data data.npy --sampler sgfs-f --batch 500 --alpha 1 \\\n"
         "       --warmup 5000 --draws 200000 --thin 100 --chains 4 --seed 7 --out fit.run\n",
     .usual = "Data: target features drop categorical reference-level log1p standardize na "

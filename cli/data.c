@@ -85,6 +85,21 @@ sgfs_status cli_data_settle(const cli_command *command, cli_args *args, const ch
     return SGFS_OK;
 }
 
+char *cli_join_words(const cli_args *args) {
+    size_t room = 1;
+    for (int i = 0; i < args->words; i++) room += strlen(args->word[i]) + 1;
+    char *all = malloc(room), *end = all;
+    if (all == NULL) return NULL;
+    *end = '\0';
+    for (int i = 0; i < args->words; i++) {
+        size_t n = strlen(args->word[i]);
+        if (i > 0) *end++ = '\n';
+        memcpy(end, args->word[i], n + 1);
+        end += n;
+    }
+    return all;
+}
+
 void cli_data_free(cli_args *args) {
     free(args->data);
     free(args->lines);

@@ -41,7 +41,8 @@ static const char *stage_title(const char *stage) {
                                             {"check", "Check"},
                                             {"audit", "Audit"},
                                             {"summary", "Table"},
-                                            {"pack", "Packing"}};
+                                            {"pack", "Packing"},
+                                            {"sketch", "Sketch"}};
     for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++) {
         if (strcmp(titles[i][0], stage) == 0) return titles[i][1];
     }

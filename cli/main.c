@@ -15,9 +15,9 @@
 #include "cli.h"
 
 const cli_command *const cli_commands[] = {
-    &cmd_sample,   &cmd_optimize, &cmd_tune,       &cmd_summary, &cmd_compare,
-    &cmd_audit,    &cmd_report,   &cmd_plot,       &cmd_export,  &cmd_predict,
-    &cmd_simulate, &cmd_pack,     &cmd_check_grad, &cmd_list,    NULL};
+    &cmd_sample, &cmd_optimize,   &cmd_tune,   &cmd_summary, &cmd_compare,  &cmd_audit,
+    &cmd_report, &cmd_plot,       &cmd_export, &cmd_predict, &cmd_simulate, &cmd_pack,
+    &cmd_sketch, &cmd_check_grad, &cmd_list,   NULL};
 
 static int exit_code(sgfs_status status) {
     return status == SGFS_ENOMEM ? 1 : -(int)status;

@@ -103,7 +103,7 @@ SGFS_API sgfs_config *sgfs_config_new(void);
 SGFS_API sgfs_status sgfs_config_set(sgfs_config *cfg, const char *key, const char *value,
                                      sgfs_err *err);
 /* Every option of a JSON file {"sampler.kind": "sgld", "sampler.epsilon": 5e-4}, or those that were
- * given for a run: path may be a run file. Later sets win; a mistake names file and key and leaves
+ * given for a run: path may be a run file, or a sketch. Later sets win; a mistake names file and key and leaves
  * what came before it in cfg. */
 SGFS_API sgfs_status sgfs_config_load(sgfs_config *cfg, const char *path, sgfs_err *err);
 /* The value in force (given or default), or NULL for an unknown key. After a run file was loaded,
@@ -118,7 +118,8 @@ SGFS_API void sgfs_config_free(sgfs_config *cfg);
 
 typedef struct sgfs_data sgfs_data;
 
-/* Open a file (CSV, libsvm, IDX, npy; gz): the options "data.*" say which columns are what. */
+/* Open a file (CSV, libsvm, IDX, npy; gz): the options "data.*" say which columns are what. Of the
+ * files of a sketch (below) nothing but draws can be had. */
 SGFS_API sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgfs_err *err);
 
 /* The caller's arrays, borrowed: they must outlive the data handle and must not change. */
@@ -141,7 +142,6 @@ typedef struct sgfs_arrays {
 } sgfs_arrays;
 SGFS_API sgfs_data *sgfs_data_wrap(const sgfs_arrays *arrays, const sgfs_config *cfg,
                                    sgfs_err *err);
-SGFS_API int64_t sgfs_data_rows(const sgfs_data *data);
 SGFS_API void sgfs_data_free(sgfs_data *data);
 
 /* ---- model ----------------------------------------------------------------------------------- */
@@ -709,6 +709,28 @@ typedef struct sgfs_pack_info {
  * checksum is compared; SGFS_EDATA names the first that is wrong. */
 SGFS_API sgfs_job *sgfs_pack_open(const char *data, const char *out, const sgfs_config *cfg,
                                   sgfs_err *err);
+
+/* ---- sketches ---------------------------------------------------------------------------------- */
+
+typedef struct sgfs_sketch_info {
+    const char *step;   /* what the file holds: "columns", "place", "pass" or "marks" */
+    const char *advice; /* what to do with it, a sentence */
+    bool done;          /* of a place: it is the anchor, at which parts make their marks */
+    int64_t rows, parts, marks;
+    double distance; /* of the anchor from the mode, in posterior standard deviations; NaN: not
+                      * known */
+    double bytes, seconds;
+} sgfs_sketch_info;
+
+/* A file from which exact draws can be made without the data (docs/cluster.md): the result is an
+ * sgfs_sketch_info. sgfs_data_open takes the file, or the files of all parts, as data to sample from.
+ * data: the rows. Without further options all of it is made at once. With "sketch.columns" they are a
+ * part of all rows, and out has what its columns are like; with "sketch.at" out has what this part of
+ * the rows says at that place, and model is NULL. parts (data NULL): the results of all parts, in as
+ * many files, whose next place or whole sketch out will have. A file that was made from the same stays;
+ * another is refused unless "output.overwrite" is set. */
+SGFS_API sgfs_job *sgfs_sketch_open(const char *model, const char *data, const char *parts,
+                                    const char *out, const sgfs_config *cfg, sgfs_err *err);
 
 /* ---- simulation ------------------------------------------------------------------------------ */
 

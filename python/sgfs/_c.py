@@ -526,6 +526,20 @@ class sgfs_pack_info(Structure):
     ]
 
 
+class sgfs_sketch_info(Structure):
+    _fields_ = [
+        ("step", c_char_p),
+        ("advice", c_char_p),
+        ("done", c_bool),
+        ("rows", c_int64),
+        ("parts", c_int64),
+        ("marks", c_int64),
+        ("distance", c_double),
+        ("bytes", c_double),
+        ("seconds", c_double),
+    ]
+
+
 class sgfs_simulated(Structure):
     _fields_ = [
         ("rows", c_int64),
@@ -565,6 +579,7 @@ STRUCTS = {
     "sgfs_prediction": sgfs_prediction,
     "sgfs_report": sgfs_report,
     "sgfs_pack_info": sgfs_pack_info,
+    "sgfs_sketch_info": sgfs_sketch_info,
     "sgfs_simulated": sgfs_simulated,
 }
 
@@ -583,7 +598,6 @@ FUNCTIONS = {
     "sgfs_config_free": (None, [c_void_p]),
     "sgfs_data_open": (c_void_p, [c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_data_wrap": (c_void_p, [POINTER(sgfs_arrays), c_void_p, POINTER(sgfs_err)]),
-    "sgfs_data_rows": (c_int64, [c_void_p]),
     "sgfs_data_free": (None, [c_void_p]),
     "sgfs_model_open": (c_void_p, [c_char_p, c_void_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_model_dim": (c_int64, [c_void_p]),
@@ -628,5 +642,7 @@ FUNCTIONS = {
     "sgfs_report_open": (
         c_void_p, [c_void_p, c_int64, c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_pack_open": (c_void_p, [c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
+    "sgfs_sketch_open": (
+        c_void_p, [c_char_p, c_char_p, c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_simulate_open": (c_void_p, [c_char_p, c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
 }

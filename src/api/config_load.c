@@ -3,7 +3,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "files/files.h"
+#include "files/sketch/sketch.h"
 #include "jobs/reopen.h"
 #include "sink/runfile.h"
 
@@ -33,14 +36,51 @@ static sgfs_status load_run(sgfs_config *cfg, const char *path, sgfs_err *err) {
     return status != SGFS_OK ? status : sgfsi_fail_memory(err, path);
 }
 
+/* The options of a sketch, its model, and that it is the data; name: as for sgfs_data_open. */
+static sgfs_status load_sketch(sgfs_config *cfg, const char *first, const char *name,
+                               sgfs_err *err) {
+    sgfsi_sketch s;
+    sgfs_status status = sgfsi_sketch_read(&s, first, err);
+    if (status == SGFS_OK) status = sgfsi_config_take(cfg, s.head, first, err);
+    if (status == SGFS_OK) {
+        char *rows = strdup(name), *model = strdup(s.elsewhere.model);
+        if (rows != NULL && model != NULL) sgfsi_config_keep_origin(cfg, rows, model);
+        else {
+            free(rows);
+            free(model);
+            status = sgfsi_fail_memory(err, first);
+        }
+    }
+    sgfsi_sketch_close(&s);
+    return status;
+}
+
+/* *is: the files behind a name are those of a sketch. */
+static sgfs_status try_sketch(sgfs_config *cfg, const char *name, bool *is, sgfs_err *err) {
+    const sgfsi_log silent = {NULL, NULL};
+    sgfsi_files files;
+    struct stat st;
+    *is = false;
+    bool there = stat(name, &st) == 0; /* else a pattern, or several names */
+    if ((there && !S_ISREG(st.st_mode)) || strcmp(name, "-") == 0 ||
+        sgfsi_files_open(&files, name, &silent, NULL) != SGFS_OK)
+        return SGFS_OK;
+    sgfs_status status = sgfsi_sketch_is(files.path[0], is, err);
+    if (status == SGFS_OK && *is) status = load_sketch(cfg, files.path[0], name, err);
+    sgfsi_files_close(&files);
+    return status;
+}
+
 sgfs_status sgfs_config_load(sgfs_config *cfg, const char *path, sgfs_err *err) {
     sgfs_err own;
     if (err == NULL) err = &own;
     if (cfg == NULL || path == NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_config_load: a config and a path are needed.");
     }
-    bool run = false;
-    sgfs_status status = sgfsi_runfile_is(path, &run, err);
+    bool run = false, sketch = false;
+    sgfs_status status = try_sketch(cfg, path, &sketch, err);
+    if (status != SGFS_OK || sketch) return status;
+    status = sgfsi_runfile_is(path, &run, err);
     if (status != SGFS_OK) return status;
     return run ? load_run(cfg, path, err) : sgfsi_config_load_json(cfg, path, err);
 }

@@ -429,9 +429,17 @@ sgfs_status sgfsi_choose(sgfsi_plan *plan, const sgfs_model *model, sgfsi_choice
                          sgfs_err *err) {
     const sgfs_config *cfg = plan->cfg;
     sgfs_err own;
-    bool exact = strcmp(sgfsi_config_text(cfg, "sampler.kind"), "exact") == 0;
+    const char *asked = sgfsi_config_text(cfg, "sampler.kind");
+    bool exact = strcmp(asked, "exact") == 0;
     *choice = (sgfsi_choice){.automatic = exact || sgfsi_config_auto(cfg, "sampler.kind")};
     if (err == NULL) err = &own;
+    if (model->data->elsewhere != NULL) { /* a sketch is made for one sampler */
+        if (choice->automatic || strcmp(asked, "exact-rows") == 0)
+            return sgfsi_choose_kinds(cfg, "exact-rows", &plan->kinds, err);
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%s: is a sketch, from which exact-rows can draw: leave out --sampler.",
+                          model->data->path);
+    }
     if (!choice->automatic) return sgfsi_choose_kinds(cfg, NULL, &plan->kinds, err);
     field f = look_around(plan, model, exact);
     if (f.memory) return sgfsi_fail_memory(err, "the plan");

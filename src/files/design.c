@@ -9,6 +9,7 @@
 
 #include "files/collect.h"
 #include "files/columns.h"
+#include "files/sketch/sketch.h"
 #include "files/transform/transform.h"
 #include "rows/fingerprint.h"
 
@@ -298,27 +299,24 @@ static sgfs_status finish(sgfs_data *d, const double *weights, const double *exp
 
 /* ---- files and arrays ------------------------------------------------------------------------ */
 
-static sgfs_status open_files(sgfs_data *d, const char *name, const sgfs_config *cfg,
+static sgfs_status open_files(sgfs_data *d, sgfsi_files *files, const sgfs_config *cfg,
                               sgfs_err *err) {
     const sgfsi_read_options options = sgfsi_read_options_of(cfg);
-    sgfsi_files files;
-    sgfs_status status = sgfsi_files_open(&files, name, options.log, err);
-    if (status != SGFS_OK) return status;
     /* What the files are called, for messages and the run's header. */
-    d->path = sgfsi_arena_text(&d->arena, files.shown);
-    d->file = sgfsi_arena_alloc(&d->arena, files.count, sizeof *d->file);
-    d->print = sgfsi_arena_alloc(&d->arena, files.count, sizeof *d->print);
-    sgfsi_stamp *stamp = calloc((size_t)files.count, sizeof *stamp);
+    d->path = sgfsi_arena_text(&d->arena, files->shown);
+    d->file = sgfsi_arena_alloc(&d->arena, files->count, sizeof *d->file);
+    d->print = sgfsi_arena_alloc(&d->arena, files->count, sizeof *d->print);
+    sgfsi_stamp *stamp = calloc((size_t)files->count, sizeof *stamp);
     bool made = d->path != NULL && d->file != NULL && d->print != NULL && stamp != NULL;
-    for (; made && d->files < files.count; d->files++) {
-        d->file[d->files] = sgfsi_arena_text(&d->arena, files.name[d->files]);
+    for (; made && d->files < files->count; d->files++) {
+        d->file[d->files] = sgfsi_arena_text(&d->arena, files->name[d->files]);
         made = d->file[d->files] != NULL;
-        (void)sgfsi_stamp_take(files.path[d->files], &stamp[d->files]);
+        (void)sgfsi_stamp_take(files->path[d->files], &stamp[d->files]);
     }
-    status = made ? sgfsi_files_read(&files, &options, &d->table, err)
-                  : sgfsi_fail_memory(err, "the list of files");
-    for (int64_t i = 0; i < files.count && status == SGFS_OK; i++)
-        sgfsi_fingerprint_begin(&d->print[i], files.path[i], &d->table);
+    sgfs_status status = made ? sgfsi_files_read(files, &options, &d->table, err)
+                              : sgfsi_fail_memory(err, "the list of files");
+    for (int64_t i = 0; i < files->count && status == SGFS_OK; i++)
+        sgfsi_fingerprint_begin(&d->print[i], files->path[i], &d->table);
     if (status == SGFS_OK && d->table.y != NULL) {
         d->y = d->table.y;
         d->has_target = true;
@@ -329,12 +327,11 @@ static sgfs_status open_files(sgfs_data *d, const char *name, const sgfs_config 
     d->target_guessed = options.target[0] == '\0' && d->table.y == NULL && !packed;
     /* Files are read for their checksums last: what has no room here is refused before. */
     if (status == SGFS_OK) status = finish(d, NULL, NULL, cfg, err);
-    for (int64_t i = 0; i < files.count && status == SGFS_OK; i++) {
-        bool kept = strcmp(files.path[i], files.name[i]) == 0; /* not a copy of what a pipe gave */
-        status = sgfsi_fingerprint_add(d, i, files.path[i], kept, &stamp[i], err);
+    for (int64_t i = 0; i < files->count && status == SGFS_OK; i++) {
+        bool kept = strcmp(files->path[i], files->name[i]) == 0; /* not a copy of a pipe's rows */
+        status = sgfsi_fingerprint_add(d, i, files->path[i], kept, &stamp[i], err);
     }
     free(stamp);
-    sgfsi_files_close(&files);
     d->target_guessed = d->target_guessed && d->has_target;
     if (d->target_guessed && d->table.named && strcmp(d->target.name, "y") != 0)
         sgfsi_say(options.log, SGFS_NOTE,
@@ -362,13 +359,18 @@ sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgfs_err *er
         sgfsi_fail(err, SGFS_EUSAGE, "sgfs_data_open: a path and a config are needed.");
         return NULL;
     }
-    sgfs_data *d = new_data(path, cfg, err);
-    if (d != NULL &&
-        sgfsi_arena_explain(&d->arena, open_files(d, path, cfg, err), err) != SGFS_OK) {
-        sgfs_data_free(d);
-        return NULL;
-    }
-    return d;
+    sgfsi_files files;
+    bool sketch = false;
+    if (sgfsi_files_open(&files, path, sgfsi_config_log(cfg), err) != SGFS_OK) return NULL;
+    sgfs_status status = sgfsi_sketch_is(files.path[0], &sketch, err);
+    sgfs_data *d = status != SGFS_OK ? NULL
+                   : sketch          ? sgfsi_sketch_open(&files, cfg, err)
+                                     : new_data(path, cfg, err);
+    if (d != NULL && !sketch) status = open_files(d, &files, cfg, err);
+    sgfsi_files_close(&files);
+    if (d == NULL || sgfsi_arena_explain(&d->arena, status, err) == SGFS_OK) return d;
+    sgfs_data_free(d);
+    return NULL;
 }
 
 static sgfs_status check_csr(const sgfs_arrays *a, bool gaps, sgfs_err *err) {

@@ -28,7 +28,7 @@ typedef struct sgfsi_job_kind {
 extern const sgfsi_job_kind *const sgfsi_jobs[]; /* NULL-terminated */
 extern const sgfsi_job_kind sgfsi_job_optimize, sgfsi_job_check_grad, sgfsi_job_tune,
     sgfsi_job_audit, sgfsi_job_predict, sgfsi_job_pack, sgfsi_job_simulate, sgfsi_job_summary,
-    sgfsi_job_compare, sgfsi_job_page;
+    sgfsi_job_compare, sgfsi_job_page, sgfsi_job_sketch;
 
 struct sgfs_job { /* the first member of every kind's own struct */
     const sgfsi_job_kind *kind;

@@ -11,6 +11,7 @@
 
 #include "model/prior.h"
 #include "model/user.h"
+#include "rows/elsewhere.h"
 
 sgfs_block *sgfsi_model_add_block(sgfs_model *m, const char *name, int64_t rows, int64_t cols,
                                   sgfs_score_form form) {
@@ -96,6 +97,11 @@ static sgfs_status set_up(sgfs_model *m, sgfs_err *err) {
 sgfs_model *sgfsi_model_within(const sgfsi_context *opened, const sgfs_model_kind *kind,
                                const sgfs_data *data, const sgfs_config *cfg,
                                const sgfsi_json *saved, sgfs_err *err) {
+    const sgfsi_elsewhere *away = data->elsewhere;
+    if (away != NULL && strcmp(away->model, kind->name) != 0)
+        return sgfsi_fail(err, SGFS_EUSAGE, "%s: is a sketch for model %s, not %.100s.", data->path,
+                          away->model, kind->name),
+               NULL;
     sgfs_model *m = calloc(1, sizeof *m);
     if (m == NULL) return sgfsi_fail_memory(err, "the model"), NULL;
     m->kind = kind;

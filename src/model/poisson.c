@@ -53,7 +53,7 @@ static sgfs_status check_counts(const sgfs_model *m, sgfs_err *err) {
     if (listed > 0 && counts == listed) return SGFS_OK;
     bool some = sgfsi_data_is_shuffled(d) && d->N > ENOUGH && d->target.min >= 0;
     int64_t N = some ? ENOUGH : d->N;
-    for (int64_t first = 0; d->has_target && first < N; first += BLOCK) {
+    for (int64_t first = 0; d->has_target && d->elsewhere == NULL && first < N; first += BLOCK) {
         int64_t n = N - first < BLOCK ? N - first : BLOCK;
         sgfsi_data_rows_range(d, first, n, NULL, y);
         for (int64_t i = 0; i < n; i++) {

@@ -67,7 +67,7 @@ sgfs_status sgfsi_separation_tell(sgfs_model *m, sgfs_err *err) {
     const sgfs_data *d = m->data;
     int64_t classes = m->labels.count, found = 0, column = -1, class = -1;
     if (!m->kind->regression || classes < 2 || !d->has_target || sgfsi_data_is_mapped(d) ||
-        (double)d->N * (double)d->p > most_cells)
+        d->elsewhere != NULL || (double)d->N * (double)d->p > most_cells)
         return SGFS_OK;
     double *x = malloc((size_t)((BLOCK + 2 * classes) * d->p) * sizeof *x);
     if (x == NULL) return sgfsi_fail_memory(err, "the columns");

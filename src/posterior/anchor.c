@@ -32,6 +32,7 @@
 #include "model/prior.h"
 #include "posterior/mode.h"
 #include "posterior/remembered.h"
+#include "rows/elsewhere.h"
 
 const char *sgfsi_anchor_refuses(const sgfs_model *m) {
     if (m->kind->curvature == NULL) return "the model cannot say its information matrix";
@@ -45,6 +46,7 @@ const char *sgfsi_anchor_refuses(const sgfs_model *m) {
 
 int64_t sgfsi_anchor_pilot_rows(const sgfs_model *m) {
     double N = (double)m->data->N, D = (double)m->D, share = m->events / m->data->total;
+    if (m->data->elsewhere != NULL) return 0;
     double rows = fmin(fmax(fmax(20000, 100 * D), N / 100), 1e6);
     double enough = fmax(500, 10 * D) / share; /* to hold the rarest label so often */
     if (enough > rows) rows = fmax(rows, fmin(enough, fmax(1e6, N / 10)));
@@ -206,6 +208,17 @@ static sgfs_status find_second_mode(sgfsi_anchor *a, const sgfs_model *m, sgfsi_
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
+/* Those who have the rows have looked for it, and the last place they were asked at is it. */
+static sgfs_status take_last(sgfsi_anchor *a, const sgfs_model *m, sgfsi_arena *arena,
+                             sgfs_err *err) {
+    const sgfsi_elsewhere *e = m->data->elsewhere;
+    sgfs_status status = sgfsi_anchor_open(a, m->D, arena, err);
+    if (status == SGFS_OK)
+        status = sgfsi_anchor_at(a, m, e->theta + (e->places - 1) * m->D, 1, err);
+    a->passes = a->rows = 0;
+    return status;
+}
+
 sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfsi_anchor_search *how,
                               sgfsi_arena *arena, sgfs_err *err) {
     double before = sgfsi_now(), *start = SGFSI_DOUBLES(arena, m->D);
@@ -217,6 +230,8 @@ sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfsi_
                           "Model %s has no anchor here: %s. --sampler sgfs-f or sgfs-d need none.",
                           m->kind->name, why);
     }
+    if (m->data->elsewhere != NULL && m->data->elsewhere->wanted == NULL)
+        return take_last(a, m, arena, err);
     int64_t n = how->start == NULL ? sgfsi_anchor_pilot_rows(m) : 0;
     if (n > 0) {
         sgfs_data *data = NULL;

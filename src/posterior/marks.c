@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/rng.h"
 #include "model/prior.h"
 #include "posterior/thinning.h"
@@ -43,6 +44,10 @@ sgfsi_marks sgfsi_marks_for(const sgfs_model *m, double within, int64_t chains, 
                          .warmup = warmup,
                          .iterations = warmup + draws,
                          .every = often ? 1 : SELDOM};
+}
+
+bool sgfsi_marks_pay(const sgfs_model *m) {
+    return sgfsi_data_is_mapped(m->data) && sgfsi_data_mapped_bytes(m->data) > sgfsi_memory();
 }
 
 /* ---- the pass -------------------------------------------------------------------------------- */

@@ -31,6 +31,8 @@ typedef struct sgfsi_marks_plan {
 /* For such a run, with local moves as often as the posterior needs them. */
 sgfsi_marks sgfsi_marks_for(const sgfs_model *m, double within, int64_t chains, int64_t warmup,
                             int64_t draws);
+/* Are the rows better met once, in their order, than one by one: more than memory holds? */
+bool sgfsi_marks_pay(const sgfs_model *m);
 /* b such that this share of independent moves in D dimensions is not above it. */
 sgfs_status sgfsi_marks_bound(int64_t D, double share, double *b, sgfs_err *err);
 /* One pass over the rows of m, for the moves and the b' of out: p, radius, growth, count and the

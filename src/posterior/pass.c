@@ -6,6 +6,7 @@
  * sums of its own. Threads, and processes (context/comm/comm.h), do the parts they get; the sums of
  * all parts are then added up in order: the same bits for any number of either.
  */
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 #include "posterior/posterior.h"
 #include "posterior/scores.h"
 #include "posterior/sweep.h"
+#include "rows/elsewhere.h"
 
 enum { FULL_BLOCK = SGFSI_FULL_BLOCK, FULL_PARTS = SGFSI_FULL_PARTS, MOST_SUMS = 1 << 23 };
 
@@ -70,14 +72,15 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
                             sgfsi_arena *arena, sgfs_err *err) {
     int64_t D = m->D, blocks = (m->data->N + FULL_BLOCK - 1) / FULL_BLOCK;
     int64_t parts = blocks < FULL_PARTS ? blocks : FULL_PARTS;
+    bool elsewhere = m->data->elsewhere != NULL;
     if (threads <= 0) threads = m->ctx.threads;
     m = sgfsi_model_near(m, arena);
     if (m == NULL) return sgfsi_fail_memory(err, "a pass over the data");
     *f = (sgfsi_full){.model = m,
                       .N = m->data->N,
                       .D = D,
-                      .parts = parts,
-                      .threads = threads,
+                      .parts = elsewhere ? 1 : parts,
+                      .threads = elsewhere ? 1 : threads,
                       .stride = 1 + D + (curvature ? D * D : 0)};
     sgfsi_full_limit(f, curvature ? D * D : 1);
     f->sums = SGFSI_DOUBLES(arena, parts * f->stride);
@@ -91,7 +94,7 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
         status = f->sweep != NULL ? sgfsi_sweep_open(f->sweep, m, arena, err)
                                   : sgfsi_fail_memory(err, "a pass over the data");
     }
-    for (int64_t k = 0; k < f->threads && status == SGFS_OK; k++) {
+    for (int64_t k = 0; k < f->threads && status == SGFS_OK && !elsewhere; k++) {
         status = open_pass(&f->pass[k], m, curvature, arena, err);
     }
     return status;
@@ -136,7 +139,11 @@ static sgfs_status do_part(sgfsi_full *f, const errand *e, int64_t part) {
  * that failed says. */
 static sgfs_status do_parts(sgfsi_full *f, const errand *e, sgfs_err *err) {
     const sgfsi_comm *comm = f->model->ctx.comm;
+    const sgfs_data *d = f->model->data;
     bool shared = !e->everywhere;
+    if (d->elsewhere != NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE, "%s: is a sketch, and the rows are elsewhere.",
+                          d->path);
     sgfsi_share mine = shared ? sgfsi_comm_share(comm, f->parts) : (sgfsi_share){0, f->parts};
     sgfsi_scope scope = sgfsi_context_enter(&f->model->ctx);
     sgfsi_ticker ticker = sgfsi_ticker_start(f->log, "A pass over all rows");
@@ -246,8 +253,31 @@ static sgfs_status add_in_place(void *user, const sgfsi_block_at *at, const sgfs
     return SGFS_OK;
 }
 
+/* What those who have the rows said at theta, or nearly there: another machine's rounding may have
+ * moved the place since. */
+static sgfs_status look_up(const sgfsi_full *f, const double *theta, double *loglik, double *G,
+                           double *info, sgfs_err *err) {
+    const sgfsi_elsewhere *e = f->model->data->elsewhere;
+    int64_t D = f->D, stride = 1 + D + D * D;
+    for (int64_t k = 0; k < e->places; k++) {
+        const double *at = e->theta + k * D, *sums = e->sums + k * stride;
+        int64_t j = 0;
+        while (j < D && fabs(theta[j] - at[j]) <= 1e-9 * (1 + fabs(at[j]))) j++;
+        if (j < D) continue;
+        *loglik = sums[0];
+        memcpy(G, sums + 1, (size_t)D * sizeof *G);
+        if (info != NULL) memcpy(info, sums + 1 + D, (size_t)(D * D) * sizeof *info);
+        return SGFS_OK;
+    }
+    if (e->wanted == NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE, "the rows are elsewhere, and were not asked there");
+    memcpy(e->wanted, theta, (size_t)D * sizeof *theta);
+    return sgfsi_fail(err, SGFS_ESTOPPED, "The rows have to be asked at a further place.");
+}
+
 static sgfs_status add_up(sgfsi_full *f, likelihood l, double *loglik, double *G, double *info,
                           sgfs_err *err) {
+    if (f->model->data->elsewhere != NULL) return look_up(f, l.theta, loglik, G, info, err);
     const sgfs_device *dev = f->model->ctx.device;
     bool in_place = f->sweep != NULL && l.harvest == NULL;
     const errand e = {.fn = in_place ? add_in_place : add_block,

@@ -9,12 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rows/elsewhere.h"
 #include "rows/fingerprint.h"
 #include "rows/rows.h"
-
-int64_t sgfs_data_rows(const sgfs_data *data) {
-    return data != NULL ? data->N : 0;
-}
 
 void sgfs_data_free(sgfs_data *data) {
     if (data == NULL) return;
@@ -130,9 +127,12 @@ sgfsi_json *sgfsi_data_describe(const sgfs_data *d) {
     if (d->has_target) sgfsi_json_text(o, "target", d->target.name);
     if (sgfsi_data_target_is_text(d))
         sgfsi_json_flag(o, "target_text", true); /* though all labels may look like numbers */
-    if (d->weight != NULL) sgfsi_json_text(o, "weights", d->weight_name);
-    if (d->weight != NULL) sgfsi_json_num(o, "total_weight", d->total);
-    if (d->offset != NULL) sgfsi_json_text(o, "exposure", d->exposure_name);
+    const sgfsi_elsewhere *away = d->elsewhere;
+    bool weighted = away != NULL ? away->weighted : d->weight != NULL;
+    bool exposed = away != NULL ? away->exposed : d->offset != NULL;
+    if (weighted) sgfsi_json_text(o, "weights", d->weight_name);
+    if (weighted) sgfsi_json_num(o, "total_weight", d->total);
+    if (exposed) sgfsi_json_text(o, "exposure", d->exposure_name);
     if (d->recipe != NULL) sgfsi_json_put(o, "recipe", sgfsi_json_copy(d->recipe));
     /* The means and spreads are the transform, and say what differs where other rows are found. */
     sgfsi_json *columns = sgfsi_json_array_in(o, "features");

@@ -4,8 +4,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "rows/data.h"
 
 /* Rows that moves of chains can ask (posterior/marks.h), in the order in which they were found. */
 typedef struct sgfsi_marks {
@@ -47,3 +46,15 @@ typedef struct sgfsi_elsewhere {
     double *wanted; /* D, out: a place that was asked for and is none of these; NULL: never */
     const sgfsi_marks *marks; /* NULL: there are none yet */
 } sgfsi_elsewhere;
+
+/* What the columns and labels of d are like, and of all parts together (name: what to call each);
+ * the caller's to free. SGFS_EDATA where they are no parts of the same rows. */
+sgfsi_json *sgfsi_columns_of(const sgfs_data *d, sgfs_err *err);
+sgfsi_json *sgfsi_columns_merge(int64_t n, const sgfsi_json *const *part, const char *const *name,
+                                sgfs_err *err);
+/* d, a part of the rows, learns what all of them are like: statistics, scale, labels. */
+sgfs_status sgfsi_columns_take(sgfs_data *d, const sgfsi_json *said, sgfs_err *err);
+/* Data without rows. data: as sgfsi_data_describe said it of one part; elsewhere: borrowed. */
+sgfs_data *sgfsi_data_elsewhere(const sgfsi_json *data, const sgfsi_json *columns,
+                                const sgfsi_elsewhere *elsewhere, const sgfs_config *cfg,
+                                sgfs_err *err);

@@ -30,6 +30,11 @@ static bool open_sparse(sgfsi_rows *r, const sgfs_data *d, const sgfsi_rows_plan
 sgfs_status sgfsi_rows_open(sgfsi_rows *r, const sgfs_data *d, sgfsi_rows_plan plan,
                             sgfsi_arena *arena, sgfs_err *err) {
     const sgfs_device *dev = plan.gatherer.device;
+    if (d->elsewhere != NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%s: is a sketch, and the rows are elsewhere: `sgfs sample` can draw from "
+                          "it, and nothing else.",
+                          d->path);
     bool staged = dev != NULL && dev->ops->put != NULL && plan.gatherer.kept == NULL;
     *r = (sgfsi_rows){.data = d, .gatherer = plan.gatherer, .y = SGFSI_DOUBLES(arena, plan.n)};
     bool sparse = plan.sparse && d->table.type == SGFSI_CSR;

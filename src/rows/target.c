@@ -37,6 +37,10 @@ int64_t sgfsi_data_target_list(const sgfs_data *d, const double **value, const d
 int64_t sgfsi_data_target_values(const sgfs_data *d, int64_t most, double *value) {
     const double *listed, *rows;
     int64_t count = sgfsi_data_target_list(d, &listed, &rows);
+    if (count == 0 && d->elsewhere != NULL) { /* too many to be listed */
+        memset(value, 0, (size_t)most * sizeof *value);
+        return most + 1;
+    }
     if (count > 0) { /* as good as a look */
         memcpy(value, listed, (size_t)(count <= most ? count : most) * sizeof *value);
         return count <= most ? count : most + 1;

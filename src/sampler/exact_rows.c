@@ -37,7 +37,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/number.h"
 #include "base/rng.h"
 #include "posterior/marks.h"
@@ -91,13 +90,6 @@ typedef struct exact {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Rows that lie on a disk, and not in memory too, are better met once, in their order. A run whose
- * length is to follow from its draws has no last move to mark rows for. */
-static bool scan_pays(const sgfsi_plan *plan, const sgfs_data *d) {
-    return sgfsi_data_is_mapped(d) && sgfsi_data_mapped_bytes(d) > sgfsi_memory() &&
-           !(plan->ess > 0);
-}
-
 /* Lengths that a sketch has, which may be made shorter. */
 static sgfs_status plan_marked(sgfsi_plan *plan, const sgfsi_marks *m, sgfs_err *err) {
     int64_t most = m->iterations - (plan->warmup >= 0 ? plan->warmup : m->warmup);
@@ -116,7 +108,7 @@ static sgfs_status plan_scan(sgfsi_plan *plan, const sgfs_model *m, sgfs_err *er
     const sgfsi_elsewhere *elsewhere = m->data->elsewhere;
     bool on = strcmp(set->scan, "on") == 0, off = strcmp(set->scan, "off") == 0;
     if (m->kind->whole != NULL) on = false, off = true; /* no row is asked */
-    if (elsewhere != NULL || (!on && !off && scan_pays(plan, m->data))) on = true;
+    if (elsewhere != NULL || (!on && !off && !(plan->ess > 0) && sgfsi_marks_pay(m))) on = true;
     set->scan = on ? "on" : "off";
     if (on && plan->ess > 0)
         return sgfsi_fail(err, SGFS_EUSAGE,

@@ -326,7 +326,7 @@ static void test_packed_rows(void **state) {
     if (b.data == NULL) fail_msg("%s", err.text);
     b.m = sgfs_model_open("logistic", b.data, b.cfg, &err);
     if (b.m == NULL) fail_msg("%s", err.text);
-    b.N = sgfs_data_rows(b.data);
+    b.N = b.data->N;
     sgfsi_anchor a = found(&b, 2, &arena);
     assert_int_equal(a.pilot, 20000);
     assert_in_range(a.passes, 1, 3);

@@ -67,7 +67,7 @@ static void test_a_view_has_its_rows_in_its_order(void **state) {
     sgfs_data *view = sgfsi_data_view(whole, row, 6, SGFSI_OWN_SCALE, NULL);
     sgfs_data *inner = sgfsi_data_view(view, again, 3, SGFSI_OWN_SCALE, NULL);
     assert_non_null(inner);
-    assert_int_equal(sgfs_data_rows(view), 6);
+    assert_int_equal(view->N, 6);
     for (int64_t i = 0; i < 6; i++) {
         double x[D], y, other[D], other_y;
         sgfsi_data_rows_range(view, i, 1, x, &y);
