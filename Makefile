@@ -7,8 +7,8 @@ PREFIX ?= /usr/local
 # What the library needs, what only the tests need (Chromium, which has 400 MB, where CI is set: elsewhere the tests of
 # reports in a browser are skipped without it), and what draws the pictures of reports.
 DEPS      := gcc make cmake pkg-config libopenblas-dev liblapacke-dev librandom123-dev libjansson-dev \
-             zlib1g-dev libnetcdf-dev libcmocka-dev
-TEST_DEPS := python3 python3-venv locales gnuplot-nox tmux $(if $(CI),chromium)
+             zlib1g-dev libnetcdf-dev
+TEST_DEPS := libcmocka-dev python3 python3-venv locales gnuplot-nox tmux man-db mandoc zsh fish $(if $(CI),chromium)
 FUZZ_DEPS := clang libomp-dev
 PICTURE_DEPS := gnuplot-nox
 PAPER_DEPS := $(PICTURE_DEPS)
@@ -103,7 +103,7 @@ test-asan:
 	@$(MAKE) --no-print-directory test PRESET=asan CTEST_ARGS="-E ^[sz]"
 
 # Two runs in two threads of one process. One thread each: libgomp itself is not built for ThreadSanitizer.
-test-tsan: deps
+test-tsan: test-deps
 	@cmake --preset tsan -DSGFS_TESTS=ON $(CMAKE_ARGS) > /dev/null
 	@MAKEFLAGS=--no-print-directory cmake --build build-tsan -j$(JOBS) --target unit_test_two_runs
 	@ctest --test-dir build-tsan --output-on-failure -R '^unit/test_two_runs$$'
