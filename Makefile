@@ -12,10 +12,11 @@ TEST_DEPS := libcmocka-dev python3 python3-venv locales gnuplot-nox tmux man-db 
 FUZZ_DEPS := clang libomp-dev
 PICTURE_DEPS := gnuplot-nox
 PAPER_DEPS := $(PICTURE_DEPS)
+DEB_DEPS  := debhelper dpkg-dev lintian
 VENV      := build-venv
 CTEST_TIER ?= -LE ^long
 
-.PHONY: all help deps test-deps picture-deps demo test test-long test-faults zoo networks test-asan test-tsan fuzz bench beyond paper paper-deps wheel install format lint clean
+.PHONY: all help deps test-deps picture-deps demo test test-long test-faults zoo networks test-asan test-tsan fuzz bench beyond paper paper-deps wheel dist deb install format lint clean
 all: deps
 	@cmake --preset $(PRESET) -DSGFS_TESTS=OFF $(CMAKE_ARGS) > /dev/null
 	@MAKEFLAGS=--no-print-directory cmake --build $(BUILD) -j$(JOBS)
@@ -34,6 +35,8 @@ help:
 	@echo "make beyond     every table and picture of docs/beyond.md: half an hour of one idle core (BEYOND='--only mnist')"
 	@echo "make paper      the paper's experiments, docs/paper.md: hours (PAPER='--quick': minutes; PAPER='fig1 fig2')"
 	@echo "make wheel      the Python package as sdist and wheel, tested in an environment of its own"
+	@echo "make dist       a release: what is committed as a tarball, with its checksum, in build-dist"
+	@echo "make deb        packages for Debian from it: program, library, development files, in build-deb"
 	@echo "make install    into PREFIX=$(PREFIX)"
 	@echo "make format lint clean"
 
@@ -162,6 +165,26 @@ wheel: deps
 	    PATH="$(CURDIR)/build-wheel/venv/bin:$$PATH" auditwheel repair -w build-wheel/wheelhouse build-wheel/dist/*.whl
 	@python3 python/check_wheel.py build-wheel/wheelhouse/*.whl
 
+# What is committed, without a time of its own: the same bytes whenever it is made. `sha256sum -c` checks it.
+VERSION_TEXT := $(shell cat VERSION)
+TARBALL      := sgfs-$(VERSION_TEXT).tar.gz
+dist:
+	@mkdir -p build-dist
+	@git archive --format=tar --prefix=sgfs-$(VERSION_TEXT)/ -o build-dist/sgfs.tar HEAD
+	@gzip -9nc build-dist/sgfs.tar > build-dist/$(TARBALL) && rm build-dist/sgfs.tar
+	@cd build-dist && sha256sum $(TARBALL) > $(TARBALL).sha256 && echo "build-dist/$$(cat $(TARBALL).sha256)"
+
+# Packages are built from the release, as they would be elsewhere; lintian has the last word.
+deb: deps dist
+	$(call install_packages,$(DEB_DEPS))
+	@rm -rf build-deb && mkdir build-deb
+	@cp build-dist/$(TARBALL) build-deb/sgfs_$(VERSION_TEXT).orig.tar.gz
+	@tar -xzf build-dist/$(TARBALL) -C build-deb
+	@cd build-deb/sgfs-$(VERSION_TEXT) && env -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage -us -uc -j$(JOBS) > ../build.log 2>&1 \
+	    || { tail -n 30 ../build.log; exit 1; }
+	@lintian --allow-root --fail-on error,warning build-deb/*.changes
+	@ls build-deb/*.deb
+
 install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
@@ -172,4 +195,4 @@ lint: all
 	@clang-tidy --quiet -p $(BUILD) $$(git ls-files 'src/*.c' 'cli/*.c')
 
 clean:
-	@rm -rf build build-dev build-asan build-portable build-fuzz build-tsan
+	@rm -rf build build-dev build-asan build-portable build-fuzz build-tsan build-dist build-deb
