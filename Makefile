@@ -36,7 +36,7 @@ help:
 	@echo "make paper      the paper's experiments, docs/paper.md: hours (PAPER='--quick': minutes; PAPER='fig1 fig2')"
 	@echo "make wheel      the Python package as sdist and wheel, tested in an environment of its own"
 	@echo "make dist       a release: what is committed as a tarball, with its checksum, in build-dist"
-	@echo "make deb        packages for Debian from it: program, library, development files, in build-deb"
+	@echo "make deb        packages for Debian: program, library, development files, in build-deb"
 	@echo "make install    into PREFIX=$(PREFIX)"
 	@echo "make format lint clean"
 
@@ -168,21 +168,25 @@ wheel: deps
 # What is committed, without a time of its own: the same bytes whenever it is made. `sha256sum -c` checks it.
 VERSION_TEXT := $(shell cat VERSION)
 TARBALL      := sgfs-$(VERSION_TEXT).tar.gz
+DIST         := build-dist
 dist:
-	@mkdir -p build-dist
-	@git archive --format=tar --prefix=sgfs-$(VERSION_TEXT)/ -o build-dist/sgfs.tar HEAD
-	@gzip -9nc build-dist/sgfs.tar > build-dist/$(TARBALL) && rm build-dist/sgfs.tar
-	@cd build-dist && sha256sum $(TARBALL) > $(TARBALL).sha256 && echo "build-dist/$$(cat $(TARBALL).sha256)"
+	@mkdir -p $(DIST)
+	@git archive --format=tar --prefix=sgfs-$(VERSION_TEXT)/ -o $(DIST)/sgfs.tar HEAD
+	@gzip -9nc $(DIST)/sgfs.tar > $(DIST)/$(TARBALL) && rm $(DIST)/sgfs.tar
+	@cd $(DIST) && sha256sum $(TARBALL) > $(TARBALL).sha256 && echo "$(DIST)/$(TARBALL)"
 
-# Packages are built from the release, as they would be elsewhere; lintian has the last word.
-deb: deps dist
+# Packages are built from what is committed, as they would be elsewhere; lintian has the last word, but about an address
+# and a bug's number, which packages have that are uploaded to Debian. From a release `dpkg-buildpackage -b` makes them.
+NOT_UPLOADED := bogus-mail-host,bogus-mail-host-in-debian-changelog,initial-upload-closes-no-bugs
+deb: deps
 	$(call install_packages,$(DEB_DEPS))
 	@rm -rf build-deb && mkdir build-deb
-	@cp build-dist/$(TARBALL) build-deb/sgfs_$(VERSION_TEXT).orig.tar.gz
-	@tar -xzf build-dist/$(TARBALL) -C build-deb
+	@cd build-deb && git -C .. archive --prefix=sgfs-$(VERSION_TEXT)/ HEAD . ':!debian' | tar -x \
+	    && tar -czf sgfs_$(VERSION_TEXT).orig.tar.gz sgfs-$(VERSION_TEXT) \
+	    && git -C .. archive --prefix=sgfs-$(VERSION_TEXT)/ HEAD debian | tar -x
 	@cd build-deb/sgfs-$(VERSION_TEXT) && env -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage -us -uc -j$(JOBS) > ../build.log 2>&1 \
 	    || { tail -n 30 ../build.log; exit 1; }
-	@lintian --allow-root --fail-on error,warning build-deb/*.changes
+	@lintian --allow-root --fail-on error,warning --suppress-tags $(NOT_UPLOADED) build-deb/*.changes
 	@ls build-deb/*.deb
 
 install: all
