@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A release is what is committed, as a tarball of always the same bytes; packages hold each installed file once. What
-takes minutes, building from the tarball and the packages themselves, is in tests/long/test_release.py."""
+takes minutes, building from the tarball and the packages themselves, is in tests/long/test_packages.py."""
 import fnmatch
 import hashlib
 import os

@@ -27,6 +27,7 @@ PACKAGES = """set -e
 cp {debs}/*.deb {site}/*.csv {site}/logistic.c {t}/root/srv
 chroot {t}/root sh -e -c '
 cd /srv
+rm ./*-dbgsym_*.deb
 dpkg -i ./*.deb
 sgfs --version
 ldd /usr/bin/sgfs | grep libsgfs
