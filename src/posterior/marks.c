@@ -9,7 +9,6 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
-#include "model/prior.h"
 #include "posterior/thinning.h"
 
 /* ---- how large b may be ---------------------------------------------------------------------- */
@@ -34,16 +33,6 @@ sgfs_status sgfsi_marks_bound(int64_t D, double share, double *b, sgfs_err *err)
     *b = room[at < TRIES ? at : TRIES - 1];
     free(room);
     return SGFS_OK;
-}
-
-sgfsi_marks sgfsi_marks_for(const sgfs_model *m, double within, int64_t chains, int64_t warmup,
-                            int64_t draws) {
-    enum { SELDOM = 10 };
-    bool often = within < 0.9 || !sgfsi_prior_is_quadratic(m);
-    return (sgfsi_marks){.chains = chains,
-                         .warmup = warmup,
-                         .iterations = warmup + draws,
-                         .every = often ? 1 : SELDOM};
 }
 
 bool sgfsi_marks_pay(const sgfs_model *m) {

@@ -28,9 +28,6 @@ typedef struct sgfsi_marks_plan {
     int64_t threads;
 } sgfsi_marks_plan;
 
-/* For such a run, with local moves as often as the posterior needs them. */
-sgfsi_marks sgfsi_marks_for(const sgfs_model *m, double within, int64_t chains, int64_t warmup,
-                            int64_t draws);
 /* Are the rows better met once, in their order, than one by one: more than memory holds? */
 bool sgfsi_marks_pay(const sgfs_model *m);
 /* b such that this share of independent moves in D dimensions is not above it. */

@@ -24,7 +24,12 @@
 #include "base/rng.h"
 #include "posterior/marks.h"
 
-enum { BLOCK = 64, NEAR = 16 }; /* rows that are asked together; that are brought near */
+enum {
+    BLOCK = 64,
+    NEAR = 16,
+    FIRST = 2
+};                              /* rows that are asked together; that are brought
+                                             * near; the first move that has marks */
 static const double share = 32; /* of the mean of K that is drawn together */
 
 struct sgfsi_thinning_room {
@@ -287,10 +292,11 @@ static sgfs_status ask_marked(sgfsi_thinning *v, const sgfsi_move *move, double 
     struct sgfsi_thinning_room *o = v->room;
     const sgfsi_marks_index *index = v->psi->marks;
     const sgfsi_marks *m = index->marks;
-    int64_t moves = sgfsi_marks_moves(m), slot = move->chain * moves + move->place;
+    int64_t moves = sgfsi_marks_moves(m), at_move = move->t - FIRST,
+            slot = move->chain * moves + at_move;
     sgfs_status status = SGFS_OK;
     *vetoed = !(b <= m->most);
-    if (move->chain >= m->chains || move->place >= moves)
+    if (move->chain >= m->chains || at_move < 0 || at_move >= moves)
         return sgfsi_fail(err, SGFS_EUSAGE, "the sketch has no marks for more moves than it has");
     for (int64_t at = index->first[slot]; at < index->first[slot + 1] && !*vetoed;) {
         int64_t left = index->first[slot + 1] - at, n = left < BLOCK ? left : BLOCK;

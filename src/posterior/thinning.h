@@ -40,8 +40,7 @@ typedef struct sgfsi_move {
     const double *z, *z_to;  /* D */
     uint64_t seed;
     uint32_t chain;
-    int64_t t;     /* names the stream SGFSI_VETO */
-    int64_t place; /* among the moves of the chain, for rows that were marked before */
+    int64_t t; /* names the stream SGFSI_VETO; marks begin with move 2 */
 } sgfsi_move;
 
 /* b of a move: row i's |w_i R_i| is below b psi_i. And as far as no bound grows: z to z_to, D

@@ -9,7 +9,6 @@
 /* Rows that moves of chains can ask (posterior/marks.h), in the order in which they were found. */
 typedef struct sgfsi_marks {
     int64_t chains, warmup, iterations; /* warm-up included, which may be cut otherwise */
-    int64_t every;                      /* iterations from one local move to the next */
     double most;                        /* b': moves of a larger b are refused */
     double radius, growth;              /* of the bounds (row_bounds.h) */
     int64_t p, count;                   /* columns of the design; marks */
@@ -31,10 +30,9 @@ enum {
     SGFSI_MARK_HEAD
 };
 
-/* Moves of a chain, one an iteration and one more every so many: move k of chain c has slot
- * c moves + k. */
+/* Moves of a chain, two an iteration: move k of chain c has slot c moves + k. */
 static inline int64_t sgfsi_marks_moves(const sgfsi_marks *m) {
-    return m->iterations + m->iterations / m->every;
+    return 2 * m->iterations;
 }
 
 typedef struct sgfsi_elsewhere {

@@ -137,7 +137,9 @@ static sgfs_status open_marks(sgfs_sampler *s, exact *e, sgfs_err *err) {
     const sgfsi_elsewhere *elsewhere = s->model->data->elsewhere;
     sgfs_status status = SGFS_OK;
     if (elsewhere == NULL) {
-        e->marks = sgfsi_marks_for(s->model, set->within, plan->chains, plan->warmup, plan->draws);
+        e->marks = (sgfsi_marks){.chains = plan->chains,
+                                 .warmup = plan->warmup,
+                                 .iterations = plan->warmup + plan->draws};
         const sgfsi_marks_plan how = {.seed = s->seed, .threads = plan->cores};
         status = sgfsi_marks_bound(s->D, set->within, &e->marks.most, err);
         if (status == SGFS_OK)
@@ -234,9 +236,9 @@ static sgfs_status begin(sgfs_sampler *s, exact *e, double *theta, sgfs_err *err
     return sgfsi_nongaussian_at(&e->rest, theta, e->z, &e->here, err);
 }
 
-/* t names the random streams of the move, place its marks. */
-static sgfs_status move(sgfs_sampler *s, double rho, int64_t t, int64_t where, double *theta,
-                        bool *accepted, sgfs_err *err) {
+/* t names the random streams of the move. */
+static sgfs_status move(sgfs_sampler *s, double rho, int64_t t, double *theta, bool *accepted,
+                        sgfs_err *err) {
     exact *e = s->state;
     double wide = sqrt((1 - rho) * (1 + rho));
     sgfsi_sampler_normals(s, t, SGFSI_NOISE, e->z_to);
@@ -249,7 +251,7 @@ static sgfs_status move(sgfs_sampler *s, double rho, int64_t t, int64_t where, d
     sgfsi_uniforms(&accept, 1, u);
     *accepted = gain >= 0 || log(u[0]) < gain;
     if (*accepted && e->asks) {
-        const sgfsi_move asked = {theta, e->theta_to, e->z, e->z_to, s->seed, s->chain, t, where};
+        const sgfsi_move asked = {theta, e->theta_to, e->z, e->z_to, s->seed, s->chain, t};
         bool vetoed;
         status = sgfsi_thinning_ask(&e->veto, &asked, &vetoed, err);
         *accepted = !vetoed;
@@ -311,15 +313,12 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
     sgfs_status status = e->begun ? SGFS_OK : begin(s, e, theta, err);
     bool warm = now->t <= now->warmup, tries = warm && isnan(e->rho), accepted = false;
     if (!warm && !e->settled) settle(s, e);
-    const sgfsi_marks *marks = e->asks && e->table->marks != NULL ? e->table->marks->marks : NULL;
     int64_t k = tries ? now->t % LADDER : 0, every = warm ? 1 : e->every;
-    if (marks != NULL) every = marks->every;
     double rho = tries ? ladder[k] : e->rho;
     int64_t before = e->veto.rows_touched;
     if (status == SGFS_OK && now->t % every == 0) {
         double part = shorter[now->t / every % SHORTER];
-        int64_t where = marks != NULL ? marks->iterations + now->t / every - 1 : 0;
-        status = move(s, 1 - part * (1 - rho), 2 * now->t, where, theta, &accepted, err);
+        status = move(s, 1 - part * (1 - rho), 2 * now->t, theta, &accepted, err);
         if (status == SGFS_OK && accepted) go(e, s->D, theta);
     }
     int64_t middle = e->veto.rows_touched, long_move = 2 * now->t + 1;
@@ -327,7 +326,7 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
         const sgfsi_move here = {.seed = s->seed, .chain = s->chain};
         sgfsi_thinning_fetch(&e->veto, &here, long_move + 2, long_move + 4);
     }
-    if (status == SGFS_OK) status = move(s, rho, long_move, now->t - 1, theta, &accepted, err);
+    if (status == SGFS_OK) status = move(s, rho, long_move, theta, &accepted, err);
     if (status != SGFS_OK) return status;
     if (accepted) go(e, s->D, theta);
     int64_t rows = e->veto.rows_touched - before;

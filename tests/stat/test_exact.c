@@ -376,7 +376,7 @@ static void test_the_law_does_not_depend_on_the_way(void **state) {
  * enough for the marks. */
 static void test_marked_rows_give_the_same_law(void **state) {
     (void)state;
-    const char *const within[] = {"0.999", "0.7", "0.4"};
+    const char *const within[] = {"0.999", "0.8", "0.6"};
     small q = rare_events(300, -3, 1);
     double before = 1;
     for (size_t k = 0; k < 3; k++) {

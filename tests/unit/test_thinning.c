@@ -96,7 +96,7 @@ static void place(const double *z, double *theta) {
 static sgfsi_move move_of(way *w, int64_t t) {
     place(w->z, w->from);
     place(w->z_to, w->to);
-    return (sgfsi_move){w->from, w->to, w->z, w->z_to, 5, 1, t, 0};
+    return (sgfsi_move){w->from, w->to, w->z, w->z_to, 5, 1, t};
 }
 
 /* w R of every row, one by one; out: N. */

@@ -77,7 +77,7 @@ static char *describe(sgfsi_sketch *s) {
     sgfsi_json_flag(o, "done", s->done);
     const sgfsi_marks *m = &s->marks;
     sgfsi_json *marks = sgfsi_json_object_in(o, "marks");
-    SGFSI_JSON(marks, m, chains, warmup, iterations, every, p, count, numbers);
+    SGFSI_JSON(marks, m, chains, warmup, iterations, p, count, numbers);
     return sgfsi_json_dump(o, false);
 }
 
@@ -158,14 +158,12 @@ static bool take_head(sgfsi_sketch *s, size_t bytes) {
     m->chains = sgfsi_json_get_int(marks, "chains", 0);
     m->warmup = sgfsi_json_get_int(marks, "warmup", 0);
     m->iterations = sgfsi_json_get_int(marks, "iterations", 0);
-    m->every = sgfsi_json_get_int(marks, "every", 1);
     m->p = sgfsi_json_get_int(marks, "p", 0);
     m->count = sgfsi_json_get_int(marks, "count", 0);
     m->numbers = sgfsi_json_get_int(marks, "numbers", 0);
     const int64_t moves = (int64_t)1 << 40; /* of all chains, and of one */
     bool run = m->chains >= 0 && m->chains <= 65536 && m->warmup >= 0 &&
-               m->warmup <= m->iterations && m->iterations <= moves &&
-               (m->every >= 1 || m->iterations == 0);
+               m->warmup <= m->iterations && m->iterations <= moves;
     bool numbers = m->numbers >= 0 && m->numbers <= most && m->count >= 0 && m->count <= m->numbers;
     bool places =
         e->D >= 0 && e->D <= most && e->places >= 0 &&

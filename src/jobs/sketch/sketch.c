@@ -37,8 +37,6 @@ static const sgfs_option options[] = {
      "the place of all parts' results, at which this part of the rows is asked"},
     {"sketch.columns", "columns-only", SGFS_FLAG, "false", 1, 0, NULL,
      "the first step for a part of the rows: what its columns and labels are like"},
-    {"sketch.within", "within", SGFS_NUMBER, "0.999", 0.001, 0.999999, NULL,
-     "share of the moves that rows are marked for; longer ones will be refused"},
     SGFSI_OPTIONS_END};
 
 typedef struct sketch {
@@ -108,7 +106,7 @@ static sgfsi_json *moves(const sgfs_config *cfg) {
     sgfsi_json_int(o, "warmup", length_of(cfg, "run.warmup", 1000));
     sgfsi_json_int(o, "draws", length_of(cfg, "run.draws", 1000));
     sgfsi_json_int(o, "seed", sgfsi_config_int(cfg, "run.seed"));
-    sgfsi_json_num(o, "within", sgfsi_config_num(cfg, "sketch.within"));
+    sgfsi_json_num(o, "within", sgfsi_config_num(cfg, "sampler.within"));
     return o;
 }
 
@@ -315,21 +313,17 @@ static sgfs_status keep_anchor(sgfsi_sketch *to, const double *theta, const doub
     return SGFS_OK;
 }
 
-static sgfsi_marks marks_for(const sgfs_model *m, const sgfsi_json *said) {
-    return sgfsi_marks_for(
-        m, sgfsi_json_get_num(said, "within", 0.999), sgfsi_json_get_int(said, "chains", 4),
-        sgfsi_json_get_int(said, "warmup", 1000), sgfsi_json_get_int(said, "draws", 1000));
-}
-
 /* m has the rows, all of them or the part of that number. */
-static sgfs_status mark_rows(sketch *s, const sgfs_model *m, const sgfs_model *whole,
-                             const sgfsi_anchor *a, int64_t part, sgfs_err *err) {
+static sgfs_status mark_rows(sketch *s, const sgfs_model *m, const sgfsi_anchor *a, int64_t part,
+                             sgfs_err *err) {
     const sgfsi_json *said = sgfsi_json_get(s->made.head, "moves");
     sgfsi_marks *marks = &s->made.marks;
     const sgfsi_marks_plan plan = {.seed = (uint64_t)sgfsi_json_get_int(said, "seed", 1),
                                    .part = (uint32_t)part,
                                    .threads = s->job.threads};
-    *marks = marks_for(whole, said);
+    marks->chains = sgfsi_json_get_int(said, "chains", 0);
+    marks->warmup = sgfsi_json_get_int(said, "warmup", 0);
+    marks->iterations = marks->warmup + sgfsi_json_get_int(said, "draws", 0);
     s->made.step = SGFSI_SKETCH_MARKS;
     double within = sgfsi_json_get_num(said, "within", 0.999);
     sgfs_status status = sgfsi_marks_bound(m->D, within, &marks->most, err);
@@ -346,7 +340,7 @@ static sgfs_status make_marks(sketch *s, int64_t part, sgfs_err *err) {
     if (status == SGFS_OK)
         status =
             keep_anchor(&s->made, e->theta + last * D, e->sums + last * (1 + D + D * D), D, err);
-    return status == SGFS_OK ? mark_rows(s, s->asked, s->whole, &a, part, err) : status;
+    return status == SGFS_OK ? mark_rows(s, s->asked, &a, part, err) : status;
 }
 
 static sgfs_status work_on_part(sketch *s, sgfs_err *err) {
@@ -564,7 +558,7 @@ static sgfs_status make_whole(sketch *s, sgfs_err *err) {
         s->info.distance = a.distance;
         status = keep_anchor(&s->made, a.theta, sums, D, err);
     }
-    if (status == SGFS_OK) status = mark_rows(s, s->asked, s->asked, &a, 0, err);
+    if (status == SGFS_OK) status = mark_rows(s, s->asked, &a, 0, err);
     sgfsi_context_leave(scope);
     return status == SGFS_OK ? save(s, err) : status;
 }
