@@ -67,6 +67,7 @@ static sgfs_status settle_column(arrow *a, int64_t k, bool named, bool automatic
                           a->path, f->name, f->type.shown);
     c->words = o->run != NULL ? sgfsi_run_columns_words(o->run, k)
                : target       ? text || o->words
+               : c->role == SGFSI_ROLE_GROUP ? text
                               : named || (text && automatic);
     if (!text || c->words) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EDATA, "%s: column \"%.60s\" holds words; %s", a->path, f->name,
