@@ -52,6 +52,7 @@ typedef struct sgfsi_read_options {
     bool words; /* CSV: the target holds words, even where they look like numbers */
     const sgfsi_first_text *first_text; /* with words: where that was found; NULL: elsewhere */
     const char *categorical;            /* columns of words, as in features; "" : none */
+    const char *date;                   /* columns of dates, as in features; "" : none */
     const char *drop;   /* CSV: columns that may hold anything, they will be dropped; "" : none */
     const char *labels; /* IDX: the file with the labels; "" : none */
     int64_t columns;    /* libsvm: features there are; 0 or less: as many as are seen */
@@ -77,7 +78,10 @@ typedef struct sgfs_reader_kind {
     const char *const *flags; /* that are for files of this kind alone; NULL-terminated, or NULL */
     /* Does this file look like mine? head: its first bytes (after gunzip). */
     bool (*probe)(const char *path, const unsigned char *head, size_t bytes);
-    bool text; /* what its columns are shows only while its rows are read */
+    bool text;     /* what its columns are shows only while its rows are read */
+    bool labels;   /* its targets are in files of their own */
+    bool numbered; /* its features have numbers and no names */
+    bool packed;   /* it knows its columns, and what was made of them before */
     /* Its rows one block after another, in memory that does not grow with the file (flow.h). On
      * failure nothing is held. */
     sgfs_status (*flow)(struct sgfsi_flow *flow, const char *path,
