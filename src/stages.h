@@ -233,7 +233,7 @@ typedef struct sgfs_urn {
     int64_t N, n;         /* rows there are; rows of a minibatch */
     double total;         /* N, or the sum of the rows' weights */
     int64_t chunk;        /* rows that are drawn together, by schemes that do so; else 1 */
-    int64_t parts;        /* stretches of rows, each shuffled by itself; at least 1 */
+    int64_t parts;        /* of the rows, each shuffled by itself; at least 1 */
     const int64_t *first; /* parts + 1: first row of each, and N; NULL: one part */
     const struct sgfsi_alias *alias; /* NULL: every row counts once */
 } sgfs_urn;
