@@ -149,11 +149,12 @@ static void warn_of_row_numbers(const sgfs_data *d, const sgfsi_log *log) {
                    "means something, leave them out with --drop %s.",
                    (long long)count, rows);
     if (dates[0] != '\0')
-        sgfsi_warn(d->warnings, log,
-                   "Dates written as numbers, such as %s, are far apart at the end of a month and "
-                   "of a year: --date %s makes year, month and weekday of them, --drop %s leaves them "
-                   "out.",
-                   number, dates, dates);
+        sgfsi_warn(
+            d->warnings, log,
+            "Dates written as numbers, such as %s, are far apart at the end of a month and "
+            "of a year: --date %s makes year, month and weekday of them, --drop %s leaves them "
+            "out.",
+            number, dates, dates);
 }
 
 /* One row may decide a coefficient where its value lies so far out that it makes a good part of the
@@ -392,8 +393,7 @@ sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgfs_err *er
         return NULL;
     }
     sgfs_data *d = new_data(path, cfg, err);
-    if (d != NULL &&
-        sgfsi_arena_explain(&d->arena, open_files(d, path, err), err) != SGFS_OK) {
+    if (d != NULL && sgfsi_arena_explain(&d->arena, open_files(d, path, err), err) != SGFS_OK) {
         sgfs_data_free(d);
         return NULL;
     }
