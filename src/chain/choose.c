@@ -436,6 +436,12 @@ sgfs_status sgfsi_choose(sgfsi_plan *plan, const sgfs_model *model, sgfsi_choice
                           model->data->path);
     }
     if (!choice->automatic) return sgfsi_choose_kinds(cfg, NULL, &plan->kinds, err);
+    if (model->scales != NULL) {
+        snprintf(choice->text, sizeof choice->text,
+                 "Sampler groups (all rows; effects of groups are drawn with them; no bias).");
+        sgfsi_say(plan->log, SGFS_NOTE, "%s", choice->text);
+        return sgfsi_choose_kinds(cfg, "groups", &plan->kinds, err);
+    }
     field f = look_around(plan, model, exact);
     if (f.memory) return sgfsi_fail_memory(err, "the plan");
     int chosen, usable = 0;

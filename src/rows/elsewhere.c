@@ -42,9 +42,18 @@ static void count_values(const sgfs_data *d, int64_t count, const double *value,
     }
 }
 
-sgfsi_json *sgfsi_columns_of(const sgfs_data *d, sgfs_err *err) {
+sgfsi_json *sgfsi_columns_of(const sgfs_data *d, bool part, sgfs_err *err) {
     double value[MOST_VALUES + 1], rows[MOST_VALUES + 1] = {0};
     const double *listed, *listed_rows;
+    if (d->groups != NULL || (part && d->subset != NULL))
+        return sgfsi_fail(
+                   err, SGFS_EUSAGE,
+                   d->groups != NULL
+                       ? "%s: there is no sketch of rows in groups."
+                       : "%s: a part of the rows is taken whole: --limit, --split and others "
+                         "that choose rows belong to `sgfs pack`, of all rows.",
+                   d->path),
+               NULL;
     int64_t count = sgfsi_data_target_values(d, MOST_VALUES, value), counted = 0;
     bool told = d->weight == NULL && sgfsi_data_target_list(d, &listed, &listed_rows) == count;
     if (count > MOST_VALUES) count = 0;

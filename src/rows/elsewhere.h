@@ -45,9 +45,9 @@ typedef struct sgfsi_elsewhere {
     const sgfsi_marks *marks; /* NULL: there are none yet */
 } sgfsi_elsewhere;
 
-/* What the columns and labels of d are like, and of all parts together (name: what to call each);
+/* What the columns and labels of d, or of a part of the rows that is in d, are like, and of all parts together (name: what to call each);
  * the caller's to free. SGFS_EDATA where they are no parts of the same rows. */
-sgfsi_json *sgfsi_columns_of(const sgfs_data *d, sgfs_err *err);
+sgfsi_json *sgfsi_columns_of(const sgfs_data *d, bool part, sgfs_err *err);
 sgfsi_json *sgfsi_columns_merge(int64_t n, const sgfsi_json *const *part, const char *const *name,
                                 sgfs_err *err);
 /* d, a part of the rows, learns what all of them are like: statistics, scale, labels. */

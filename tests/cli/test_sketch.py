@@ -172,5 +172,7 @@ def test_what_a_sketch_cannot_do_is_said(parts):
     refused(parts, ("sample", "--sketch", "s.marks-*", "--ess", "500"), USAGE, "--ess")
     refused(parts, ("optimize", "logistic", "--data", "s.merged"), USAGE, "rows are elsewhere")
     refused(parts, ("check-grad", "logistic", "--data", "s.merged"), USAGE, "sketch")
+    refused(parts, ("sketch", "logistic", "--data", "logistic-0.csv", "--columns-only", "--limit", "9", "--out", "x"),
+            USAGE, "--limit")
     refused(parts, ("sketch", "linear", "--data", "logistic-0.csv", "--out", "x", "--target", "a", "--drop", "y"), USAGE,
             "no sketch")

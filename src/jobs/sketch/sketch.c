@@ -181,9 +181,10 @@ static sgfs_status open_model(sgfs_model **m, const char *name, const sgfs_data 
 }
 
 /* The head of a file that begins with rows. */
-static sgfs_status describe_rows(sketch *s, sgfs_err *err) {
+static sgfs_status describe_rows(sketch *s, bool part, sgfs_err *err) {
     sgfsi_json *o = s->made.head = sgfsi_json_object();
-    sgfsi_json *columns = sgfsi_columns_of(s->rows, err), *data = sgfsi_data_describe(s->rows);
+    sgfsi_json *columns = sgfsi_columns_of(s->rows, part, err),
+               *data = sgfsi_data_describe(s->rows);
     if (columns == NULL) return sgfsi_why(err);
     sgfsi_json_flag(data, "scales_binary", s->rows->scales_binary);
     sgfsi_json_text(o, "model", s->model);
@@ -209,7 +210,7 @@ static uint32_t from_rows(const sketch *s) {
 static sgfs_status make_columns(sketch *s, sgfs_err *err) {
     bool there;
     sgfs_status status = open_rows(s, s->job.cfg, err);
-    if (status == SGFS_OK) status = describe_rows(s, err);
+    if (status == SGFS_OK) status = describe_rows(s, true, err);
     s->made.step = SGFSI_SKETCH_COLUMNS;
     sgfsi_json_array_in(s->made.head, "parts");
     if (status == SGFS_OK) status = look_for(s, from_rows(s), &there, err);
@@ -540,7 +541,7 @@ static sgfs_status make_whole(sketch *s, sgfs_err *err) {
     sgfsi_anchor a;
     sgfs_status status = open_rows(s, s->job.cfg, err);
     if (status == SGFS_OK) status = open_model(&s->asked, s->model, s->rows, s->job.cfg, err);
-    if (status == SGFS_OK) status = describe_rows(s, err);
+    if (status == SGFS_OK) status = describe_rows(s, false, err);
     if (status != SGFS_OK) return status;
     put_part(sgfsi_json_array_in(s->made.head, "parts"), s->rows->path, s->rows->N,
              sgfsi_json_get(s->made.head, "prints"));
