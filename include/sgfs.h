@@ -18,13 +18,30 @@
  *     `char *` belong to the caller: give them back with sgfs_text_free.
  *   - The library never prints, never exits, installs no signal handlers and keeps no mutable
  * globals.
- *   - A child that is forked after work with threads goes on with one thread, to the same numbers;
- *     a run or job that was at work in another thread at that moment is lost to it.
  *   - Options are named, not typed: sgfs_config_set(cfg, "sampler.alpha", "2", &err). `sgfs list
  *     options` has every key; sgfs_option_at walks the same table.
  */
 #ifndef SGFS_H
 #define SGFS_H
+
+/* ---- threads ---------------------------------------------------------------------------------
+ *
+ *   - Different handles may be used by different threads at the same time, and so may the same
+ *     data, model or draws by several runs and jobs: nothing changes them once they are open.
+ *   - One config, run or job is used by one thread at a time. Two calls are the exceptions.
+ *     sgfs_config_stop may come from any thread and any signal handler; sgfs_predict_rows may come
+ *     for one job from as many threads as there are, at the same time.
+ *   - Inside a call there are as many threads as "run.threads" allows (default: as many as the
+ *     process may use), and none is left at its end but those that OpenMP keeps for the next one.
+ *     sgfs_predict_rows works in the caller's thread alone.
+ *   - A message callback may be called from any of these threads, one at a time or several; progress
+ *     is told in the thread that made the call; callbacks of a model of your own come from all of
+ *     them at once.
+ *   - While the library computes, OpenBLAS has one thread in the whole process; the number that it
+ *     had is put back when the last such call has ended.
+ *   - A child that is forked after work with threads goes on with one thread, to the same numbers;
+ *     a run or job that was at work in another thread at that moment is lost to it.
+ */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,6 +78,13 @@ typedef struct sgfs_err {
     char text[512]; /* one sentence, UTF-8, always terminated */
 } sgfs_err;
 
+/* The version of this header, to be compared while compiling: #if SGFS_VERSION >= 200 is 0.2.0 and
+ * later. */
+#define SGFS_VERSION_MAJOR 0
+#define SGFS_VERSION_MINOR 1
+#define SGFS_VERSION_PATCH 0
+#define SGFS_VERSION       (10000 * SGFS_VERSION_MAJOR + 100 * SGFS_VERSION_MINOR + SGFS_VERSION_PATCH)
+/* The version of the library that the program runs with: "0.1.0". */
 SGFS_API const char *sgfs_version(void);
 SGFS_API void sgfs_text_free(char *text);
 
@@ -113,6 +137,32 @@ SGFS_API const char *sgfs_config_get(const sgfs_config *cfg, const char *key);
 /* Notes and warnings of every later call that uses this config; may come from any thread. */
 SGFS_API void sgfs_config_on_message(sgfs_config *cfg, sgfs_message_fn on_message, void *user);
 SGFS_API void sgfs_config_free(sgfs_config *cfg);
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+/* How far work is; told a few times a second, in the thread that called for it. More fields may come at the end. */
+typedef struct sgfs_progress {
+    const char *what;        /* "Reading a.csv", "warm-up", "sampling", "predicting", ... */
+    const char *detail;      /* for people: "run 3 of 8 (epsilon=0.001)"; or "" */
+    double fraction;         /* of all the work; 0: not known (yet) */
+    int64_t done, total;     /* iterations over all chains, runs, or rows; total 0: not known */
+    double seconds, eta;     /* wall clock so far, and expected to go (negative: not known yet) */
+    double iterations_per_s; /* of a run, over all chains; 0: this is none */
+    double ess_per_s;        /* smallest over parameters, by batch means; 0: not known (yet) */
+    double error; /* on the rows of "run.validate", averaged over draws so far; NaN: not known */
+    /* Of a run with "run.dry_run": memory that it would take at its largest, and all there is. */
+    double bytes_needed, bytes_available;
+} sgfs_progress;
+typedef void (*sgfs_progress_fn)(const sgfs_progress *progress, void *user);
+
+/* Whatever takes long goes by the config that it was opened with: data, models, runs, jobs, and the
+ * opening itself, in which files are read and modes are looked for. A config given to
+ * sgfs_config_on_progress hears of all of it, also of what was opened before; fn NULL: no longer. */
+SGFS_API void sgfs_config_on_progress(sgfs_config *cfg, sgfs_progress_fn on_progress, void *user);
+/* Ask all work with this config to end soon, that which goes on and that which is yet to begin: it
+ * answers SGFS_ESTOPPED. Safe from a signal handler, and from any thread. What was opened with it can
+ * still be closed, summed up and freed; for other work make another config. */
+SGFS_API void sgfs_config_stop(sgfs_config *cfg);
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
@@ -216,23 +266,6 @@ SGFS_API sgfs_model *sgfs_model_user(const sgfs_user_model *user_model, const sg
  * (Declared here so that C++ gives it a C name, and that hidden visibility does not hide it.) */
 SGFS_API extern const sgfs_user_model sgfs_user_model_v1;
 
-/* ---- progress -------------------------------------------------------------------------------- */
-
-/* How far a run or a job is; told a few times a second. More fields may come at the end. */
-typedef struct sgfs_progress {
-    const char *what;        /* "warm-up", "sampling", "tuning", "predicting", ... */
-    const char *detail;      /* for people: "run 3 of 8 (epsilon=0.001)" */
-    double fraction;         /* of all the work */
-    int64_t done, total;     /* iterations over all chains, runs, or rows; total 0: not known */
-    double seconds, eta;     /* wall clock so far, and expected to go (negative: not known yet) */
-    double iterations_per_s; /* of a run, over all chains; 0: this is none */
-    double ess_per_s;        /* smallest over parameters, by batch means; 0: not known (yet) */
-    double error; /* on the rows of "run.validate", averaged over draws so far; NaN: not known */
-    /* Of a run with "run.dry_run": memory that it would take at its largest, and all there is. */
-    double bytes_needed, bytes_available;
-} sgfs_progress;
-typedef void (*sgfs_progress_fn)(const sgfs_progress *progress, void *user);
-
 /* ---- run ------------------------------------------------------------------------------------- */
 
 typedef struct sgfs_run sgfs_run;
@@ -253,18 +286,15 @@ SGFS_API sgfs_status sgfs_run_attach(sgfs_run *run, const char *path, sgfs_err *
  * data, model, arithmetic or the saved states are no longer what they were. */
 SGFS_API sgfs_run *sgfs_run_resume(const sgfs_model *model, const char *path,
                                    const sgfs_config *cfg, sgfs_err *err);
-SGFS_API void sgfs_run_on_progress(sgfs_run *run, sgfs_progress_fn on_progress, void *user);
 /* Advance every chain by at most `iterations`; for callers who own the loop. */
 SGFS_API sgfs_status sgfs_run_step(sgfs_run *run, int64_t iterations, sgfs_err *err);
 SGFS_API bool sgfs_run_done(const sgfs_run *run);
 /* All that is left, and more where --ess asks for it (docs: option run.ess): the run is then
- * lengthened until every parameter has that effective sample size. SGFS_ESTOPPED when sgfs_run_stop
- * ended it early. */
+ * lengthened until every parameter has that effective sample size. SGFS_ESTOPPED when
+ * sgfs_config_stop ended it early, after the iteration at hand. */
 SGFS_API sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err);
 /* Where chain c stands now, D numbers on the user's scale; valid until the next step. */
 SGFS_API const double *sgfs_run_theta(const sgfs_run *run, int64_t chain);
-/* Ask the run to stop after the iteration at hand. Safe from a signal handler. */
-SGFS_API void sgfs_run_stop(sgfs_run *run);
 /* Write out what is buffered and close the run file, if one is attached. */
 SGFS_API sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err);
 /* A copy of the draws kept in memory (only without an attached file). */
@@ -306,13 +336,10 @@ SGFS_API void sgfs_draws_free(sgfs_draws *draws);
  * config is copied. */
 typedef struct sgfs_job sgfs_job;
 
-SGFS_API void sgfs_job_on_progress(sgfs_job *job, sgfs_progress_fn on_progress, void *user);
-/* All the work, once for a job. SGFS_ESTOPPED after sgfs_job_stop. */
+/* All the work, once for a job. SGFS_ESTOPPED after sgfs_config_stop: no file is left behind;
+ * sgfs_tune_open keeps what was done, and simulated rows that are complete stay when the search for
+ * their mode is stopped. Summaries and comparisons go on to their end. */
 SGFS_API sgfs_status sgfs_job_run(sgfs_job *job, sgfs_err *err);
-/* Ask it to stop soon. Safe from a signal handler. No file is left behind; sgfs_tune_open keeps
- * what was done, and simulated rows that are complete stay when the search for their mode is
- * stopped. Summaries and comparisons go on to their end. */
-SGFS_API void sgfs_job_stop(sgfs_job *job);
 /* A struct that belongs to the job and may have more fields at its end in later versions; the
  * comment at the open function says which. NULL: there is no result (yet). */
 SGFS_API const void *sgfs_job_result(const sgfs_job *job);

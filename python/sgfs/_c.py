@@ -78,6 +78,25 @@ class sgfs_option_info(Structure):
     ]
 
 
+class sgfs_progress(Structure):
+    _fields_ = [
+        ("what", c_char_p),
+        ("detail", c_char_p),
+        ("fraction", c_double),
+        ("done", c_int64),
+        ("total", c_int64),
+        ("seconds", c_double),
+        ("eta", c_double),
+        ("iterations_per_s", c_double),
+        ("ess_per_s", c_double),
+        ("error", c_double),
+        ("bytes_needed", c_double),
+        ("bytes_available", c_double),
+    ]
+
+sgfs_progress_fn = CFUNCTYPE(None, POINTER(sgfs_progress), c_void_p)
+
+
 class sgfs_arrays(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -120,25 +139,6 @@ class sgfs_user_model(Structure):
         ("message", CFUNCTYPE(c_void_p, c_int, c_void_p)),
         ("user", c_void_p),
     ]
-
-
-class sgfs_progress(Structure):
-    _fields_ = [
-        ("what", c_char_p),
-        ("detail", c_char_p),
-        ("fraction", c_double),
-        ("done", c_int64),
-        ("total", c_int64),
-        ("seconds", c_double),
-        ("eta", c_double),
-        ("iterations_per_s", c_double),
-        ("ess_per_s", c_double),
-        ("error", c_double),
-        ("bytes_needed", c_double),
-        ("bytes_available", c_double),
-    ]
-
-sgfs_progress_fn = CFUNCTYPE(None, POINTER(sgfs_progress), c_void_p)
 
 
 class sgfs_draws_shape(Structure):
@@ -537,10 +537,10 @@ class sgfs_simulated(Structure):
 STRUCTS = {
     "sgfs_err": sgfs_err,
     "sgfs_option_info": sgfs_option_info,
+    "sgfs_progress": sgfs_progress,
     "sgfs_arrays": sgfs_arrays,
     "sgfs_rows": sgfs_rows,
     "sgfs_user_model": sgfs_user_model,
-    "sgfs_progress": sgfs_progress,
     "sgfs_draws_shape": sgfs_draws_shape,
     "sgfs_summary_row": sgfs_summary_row,
     "sgfs_trajectories": sgfs_trajectories,
@@ -581,6 +581,8 @@ FUNCTIONS = {
     "sgfs_config_get": (c_char_p, [c_void_p, c_char_p]),
     "sgfs_config_on_message": (None, [c_void_p, sgfs_message_fn, c_void_p]),
     "sgfs_config_free": (None, [c_void_p]),
+    "sgfs_config_on_progress": (None, [c_void_p, sgfs_progress_fn, c_void_p]),
+    "sgfs_config_stop": (None, [c_void_p]),
     "sgfs_data_open": (c_void_p, [c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_data_wrap": (c_void_p, [POINTER(sgfs_arrays), c_void_p, POINTER(sgfs_err)]),
     "sgfs_data_rows": (c_int64, [c_void_p]),
@@ -595,12 +597,10 @@ FUNCTIONS = {
     "sgfs_run_describe": (c_char_p, [c_void_p]),
     "sgfs_run_attach": (c_int, [c_void_p, c_char_p, POINTER(sgfs_err)]),
     "sgfs_run_resume": (c_void_p, [c_void_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
-    "sgfs_run_on_progress": (None, [c_void_p, sgfs_progress_fn, c_void_p]),
     "sgfs_run_step": (c_int, [c_void_p, c_int64, POINTER(sgfs_err)]),
     "sgfs_run_done": (c_bool, [c_void_p]),
     "sgfs_run_all": (c_int, [c_void_p, POINTER(sgfs_err)]),
     "sgfs_run_theta": (POINTER(c_double), [c_void_p, c_int64]),
-    "sgfs_run_stop": (None, [c_void_p]),
     "sgfs_run_close": (c_int, [c_void_p, POINTER(sgfs_err)]),
     "sgfs_run_draws": (c_void_p, [c_void_p, POINTER(sgfs_err)]),
     "sgfs_run_free": (None, [c_void_p]),
@@ -610,9 +610,7 @@ FUNCTIONS = {
     "sgfs_draws_chain": (POINTER(c_double), [c_void_p, c_int64]),
     "sgfs_draws_export": (c_int, [c_void_p, c_char_p, c_bool, POINTER(sgfs_err)]),
     "sgfs_draws_free": (None, [c_void_p]),
-    "sgfs_job_on_progress": (None, [c_void_p, sgfs_progress_fn, c_void_p]),
     "sgfs_job_run": (c_int, [c_void_p, POINTER(sgfs_err)]),
-    "sgfs_job_stop": (None, [c_void_p]),
     "sgfs_job_result": (c_void_p, [c_void_p]),
     "sgfs_job_json": (c_void_p, [c_void_p]),
     "sgfs_job_save": (c_int, [c_void_p, c_char_p, POINTER(sgfs_err)]),

@@ -712,7 +712,7 @@ static void test_stopping_leaves_no_file(void **state) {
     sgfs_job *p =
         sgfs_predict_open(draws, NULL, "predict_rows.csv", "predict_out.csv", t.cfg, &err);
     char temp[64];
-    sgfs_job_stop(p);
+    sgfs_config_stop(t.cfg);
     assert_int_equal(sgfs_job_run(p, &err), SGFS_ESTOPPED);
     char ending[SGFSI_IO_ENDING];
     sgfsi_io_ending(0, ending);
