@@ -8,8 +8,9 @@
  * not (formats mixed, columns in another order), all rows are copied; as doubles where types
  * differ: exactly what gathering would make of them.
  *
- * The cells of a table in memory are doubled as it grows and trimmed at the end, so that only what
- * has been written takes memory.
+ * The cells of a table in memory grow once to what the file as a whole should need, going by its
+ * first rows, or are doubled where its length is unknown. They are trimmed at the end: only what has
+ * been written takes memory.
  */
 #include "files/collect.h"
 
@@ -300,7 +301,10 @@ static sgfs_status collect_rows(sgfsi_flow *flow, const char *path, growing *g,
         flow->restarted = false;
         if (!sparse && g->rows == g->room) {
             int64_t least = row_bytes > 0 ? LEAST_BYTES / (int64_t)row_bytes : LEAST_BYTES;
+            double whole = 1.02 * (double)g->rows / flow->fraction(flow); /* inf: nobody knows */
             g->room = g->room > 0 ? 2 * g->room : least + 1;
+            if (whole > (double)g->room && whole * (double)row_bytes < sgfsi_memory() / 2)
+                g->room = (int64_t)whole;                               /* and moved no more */
             if (most > 0 && (double)g->room * (double)row_bytes > most) /* one too many is seen */
                 g->room = (int64_t)(most / (double)row_bytes) + 1;
             if (!sgfsi_resize(&g->cells, g->room, row_bytes))

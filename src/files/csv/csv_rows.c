@@ -255,6 +255,7 @@ static sgfs_status read_row(reading *r, const char *begin, const char *end, sgfs
     const plan *c = r->plan;
     const char delimiter = c->format->delimiter, *limit = r->part->end;
     const int64_t cols = c->format->cols;
+    const bool point = !c->format->decimal_comma, single = c->options->single;
     const char *s = begin, *stop = NULL;
     int64_t col = 0;
     part *p = r->part;
@@ -274,10 +275,9 @@ static sgfs_status read_row(reading *r, const char *begin, const char *end, sgfs
     r->to = p->cells + p->rows * c->kept;
     for (; status == SGFS_OK && s != NULL && col < cols; col++) {
         double x;
-        bool number =
-            c->role[col] != SGFSI_ROLE_NONE && c->words_of[col] == -1 && !c->format->decimal_comma;
+        bool number = point && c->words_of[col] == -1 && c->role[col] != SGFSI_ROLE_NONE;
         stop = number ? plain_number(delimiter, s, end, limit, &x) : NULL;
-        if (stop != NULL && !overflows(c, x)) {
+        if (stop != NULL && !(single && overflows(c, x))) {
             *r->to++ = x;
         } else {
             status = odd_cell(r, col, s, end, &stop, err);
