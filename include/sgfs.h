@@ -647,6 +647,13 @@ typedef struct sgfs_predict_label {
     double probability;             /* mean over all rows; to be compared with the share of rows */
 } sgfs_predict_label;
 
+/* A column of the file that the run was made with. */
+typedef struct sgfs_predict_column {
+    const char *name;
+    int64_t words;           /* that it holds; 0: it holds numbers */
+    const char *const *word; /* words */
+} sgfs_predict_column;
+
 /* How good the predictions are. A number is NaN where it has no meaning. Standard errors (se) are
  * those of a sample of rows. */
 typedef struct sgfs_prediction {
@@ -675,6 +682,14 @@ typedef struct sgfs_prediction {
      * with the first; and the share of rows with the second that are found at a threshold where k %
      * of the others are taken for it. NaN otherwise. */
     double auc, hits[101];
+    double interval; /* share of the interval between the first and the last quantile */
+    /* Of a job without a file (data NULL): what sgfs_predict_rows wants of each row, and how many
+     * numbers it makes of it: a probability for each label, in their order, or 1. Also: whether it
+     * wants an exposure. */
+    int64_t columns;
+    const sgfs_predict_column *column; /* columns */
+    int64_t outputs;
+    bool exposure;
 } sgfs_prediction;
 
 /* What the draws of a run say of the rows of another file, averaged over draws: an
@@ -685,10 +700,42 @@ typedef struct sgfs_prediction {
  * (or 1) x draws; written beside and then renamed. An existing one is refused unless
  * "output.overwrite" is set.
  * user_model: the callbacks of a run that was made with sgfs_model_user, which have to live as long
- * as the job; else NULL. */
+ * as the job; else NULL.
+ * data NULL: rows come from memory, by sgfs_predict_rows; out is NULL, too. Such a job has its result
+ * at once, the columns that rows have, and is not run. */
 SGFS_API sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const sgfs_user_model *user_model,
                                      const char *data, const char *out, const sgfs_config *cfg,
                                      sgfs_err *err);
+
+/* New rows in memory, as they were in the run's file: its columns, in the order in which the result
+ * of the job has them. Transforms, scales and dummy columns are the run's business. */
+typedef struct sgfs_new_rows {
+    size_t size; /* sizeof(sgfs_new_rows) */
+    int64_t rows;
+    /* rows x columns, row-major; NaN: missing (the option "data.na"). In a column of words: the
+     * number of the word in the column's list, unless `words` has it; below 0: none of them. */
+    const double *x;
+    const char *const *words; /* rows x columns: texts, in columns of words; NULL: by number */
+    const double *exposure;   /* rows, above 0; NULL: the run has none */
+} sgfs_new_rows;
+
+/* Room for what the draws say of them, and what was met on the way. */
+typedef struct sgfs_predicted {
+    size_t size;       /* sizeof(sgfs_predicted) */
+    double *mean;      /* rows x outputs */
+    double *quantile;  /* rows x outputs x 3: low, median, high ("predict.interval"); or NULL */
+    int64_t new_words; /* out: rows with a word that the run has not seen ("data.new_words") */
+    int64_t missing;   /* out: rows that lack a value; their numbers are NaN */
+} sgfs_predicted;
+
+/* Predict rows with a job that was opened without data. No file is touched, and after a thread's
+ * first call only the transforms ask for memory. Many threads may call it at the same time for one
+ * job: each works alone, and gets the numbers that it would get alone. A call's rows are numbered
+ * from 0: predictive draws depend on the number, and are those of a file with these rows.
+ * SGFS_EDATA names the row (from 0) and the column that cannot be used; what out holds then is
+ * not to be used either. */
+SGFS_API sgfs_status sgfs_predict_rows(sgfs_job *job, const sgfs_new_rows *rows,
+                                       sgfs_predicted *out, sgfs_err *err);
 
 /* ---- report ---------------------------------------------------------------------------------- */
 

@@ -463,6 +463,14 @@ class sgfs_predict_label(Structure):
     ]
 
 
+class sgfs_predict_column(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("words", c_int64),
+        ("word", POINTER(c_char_p)),
+    ]
+
+
 class sgfs_prediction(Structure):
     _fields_ = [
         ("rows", c_int64),
@@ -494,6 +502,31 @@ class sgfs_prediction(Structure):
         ("new_words", c_int64),
         ("auc", c_double),
         ("hits", c_double * 101),
+        ("interval", c_double),
+        ("columns", c_int64),
+        ("column", POINTER(sgfs_predict_column)),
+        ("outputs", c_int64),
+        ("exposure", c_bool),
+    ]
+
+
+class sgfs_new_rows(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("rows", c_int64),
+        ("x", POINTER(c_double)),
+        ("words", POINTER(c_char_p)),
+        ("exposure", POINTER(c_double)),
+    ]
+
+
+class sgfs_predicted(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("mean", POINTER(c_double)),
+        ("quantile", POINTER(c_double)),
+        ("new_words", c_int64),
+        ("missing", c_int64),
     ]
 
 
@@ -562,7 +595,10 @@ STRUCTS = {
     "sgfs_audit_report": sgfs_audit_report,
     "sgfs_predict_bin": sgfs_predict_bin,
     "sgfs_predict_label": sgfs_predict_label,
+    "sgfs_predict_column": sgfs_predict_column,
     "sgfs_prediction": sgfs_prediction,
+    "sgfs_new_rows": sgfs_new_rows,
+    "sgfs_predicted": sgfs_predicted,
     "sgfs_report": sgfs_report,
     "sgfs_pack_info": sgfs_pack_info,
     "sgfs_simulated": sgfs_simulated,
@@ -623,6 +659,8 @@ FUNCTIONS = {
     "sgfs_audit_open": (c_void_p, [c_char_p, c_void_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_predict_open": (
         c_void_p, [c_void_p, POINTER(sgfs_user_model), c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
+    "sgfs_predict_rows": (
+        c_int, [c_void_p, POINTER(sgfs_new_rows), POINTER(sgfs_predicted), POINTER(sgfs_err)]),
     "sgfs_report_open": (
         c_void_p, [c_void_p, c_int64, c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_pack_open": (c_void_p, [c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),

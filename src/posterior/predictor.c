@@ -216,8 +216,8 @@ static int64_t kept_draws(const sgfsi_predictor *p) {
 }
 
 void sgfsi_predictor_quantiles(sgfsi_predictor *p, int64_t i, int64_t k,
-                               double q[SGFSI_QUANTILES]) {
-    sgfsi_quantiles(kept_draws(p), p->kept + (i * p->width + k) * p->stride, q);
+                               const double at[SGFSI_QUANTILES], double q[SGFSI_QUANTILES]) {
+    sgfsi_quantiles(kept_draws(p), p->kept + (i * p->width + k) * p->stride, at, q);
 }
 
 double sgfsi_predictor_pit(const sgfsi_predictor *p, int64_t i) {

@@ -74,7 +74,8 @@ double sgfsi_predictor_log_density(const sgfsi_predictor *p, int64_t i);
 /* The width means: probability of each label, or the mean of the target. */
 void sgfsi_predictor_mean(const sgfsi_predictor *p, int64_t i, double *mean);
 /* Quantiles over draws of number k; the kept draws come back in another order. */
-void sgfsi_predictor_quantiles(sgfsi_predictor *p, int64_t i, int64_t k, double q[SGFSI_QUANTILES]);
+void sgfsi_predictor_quantiles(sgfsi_predictor *p, int64_t i, int64_t k,
+                               const double at[SGFSI_QUANTILES], double q[SGFSI_QUANTILES]);
 /* Where the target falls among the S kept predictive draws, as a number in (0, 1): its rank, ties
  * and the room of 1/(S + 1) filled at random. Uniform where the model is right. */
 double sgfsi_predictor_pit(const sgfsi_predictor *p, int64_t i);

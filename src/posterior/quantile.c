@@ -10,8 +10,6 @@
  */
 #include "posterior/quantile.h"
 
-const double sgfsi_quantile_at[SGFSI_QUANTILES] = {0.05, 0.5, 0.95};
-
 /* Numbers below the pivot (or, with `ties`, at most as large) to the front of x[lo..hi]; where the
  * others begin. */
 static int64_t split(double *x, int64_t lo, int64_t hi, double pivot, int ties) {
@@ -50,15 +48,15 @@ static double smallest(const double *x, int64_t lo, int64_t hi) {
     return least;
 }
 
-void sgfsi_quantiles(int64_t n, double *x, double q[SGFSI_QUANTILES]) {
+void sgfsi_quantiles(int64_t n, double *x, const double at[SGFSI_QUANTILES],
+                     double q[SGFSI_QUANTILES]) {
     int64_t rank[SGFSI_QUANTILES];
-    for (int k = 0; k < SGFSI_QUANTILES; k++)
-        rank[k] = (int64_t)(sgfsi_quantile_at[k] * (double)(n - 1));
+    for (int k = 0; k < SGFSI_QUANTILES; k++) rank[k] = (int64_t)(at[k] * (double)(n - 1));
     place(x, 0, n - 1, rank[1]);
     place(x, 0, rank[1] - 1, rank[0]); /* the median stays where it is */
     place(x, rank[1] + 1, n - 1, rank[2]);
     for (int k = 0; k < SGFSI_QUANTILES; k++) {
-        double part = sgfsi_quantile_at[k] * (double)(n - 1) - (double)rank[k], a = x[rank[k]];
+        double part = at[k] * (double)(n - 1) - (double)rank[k], a = x[rank[k]];
         int64_t last = n - 1; /* nothing behind the next placed rank can be smaller */
         for (int j = SGFSI_QUANTILES - 1; j > k; j--) last = rank[j] > rank[k] ? rank[j] : last;
         double b = rank[k] < n - 1 ? smallest(x, rank[k] + 1, last) : a;

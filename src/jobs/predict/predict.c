@@ -24,6 +24,8 @@ enum { SLOTS = 4 }; /* blocks for each thread between two looks at the file */
 static const sgfs_option options[] = {
     {"predict.draws", "max-draws", SGFS_INTEGER, "auto", 1, 1e15, NULL,
      "use at most this many draws, evenly over the chains (auto: all)"},
+    {"predict.interval", "interval", SGFS_NUMBER, "0.9", 1e-6, 0.999999, NULL,
+     "share of the interval whose ends stand beside each prediction and its median"},
     {"predict.model", "model", SGFS_TEXT, "", 1, 0, NULL,
      "the shared object of a run made with a model of your own"},
     SGFSI_OPTIONS_END};
@@ -102,6 +104,13 @@ static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err 
     p->slots = SLOTS * p->job.threads;
     p->width = kind->predict != NULL ? m->outputs : 1;
     p->most = sgfsi_predict_rows(m, p->width, p->draws);
+    p->seed = (uint64_t)sgfsi_config_int(p->job.cfg, "run.seed");
+    p->result.interval = sgfsi_config_num(p->job.cfg, "predict.interval");
+    p->at[0] = 0.5 * (1 - p->result.interval);
+    p->at[1] = 0.5;
+    p->at[2] = 1 - p->at[0];
+    status = sgfsi_predict_introduce(p, err);
+    if (status != SGFS_OK) return status;
     return sgfsi_tally_open(&p->tally, &m->labels, &p->job.arena, err);
 }
 
@@ -141,28 +150,34 @@ sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const sgfs_user_model *user
                             sgfs_err *err) {
     sgfs_err own = {SGFS_OK, ""};
     if (err == NULL) err = &own;
-    sgfsi_predict *p =
-        sgfsi_job_new(&sgfsi_job_predict, sizeof *p, draws != NULL && data != NULL ? cfg : NULL,
-                      "sgfs_predict_open: draws, data and a config are needed.", err);
+    sgfsi_predict *p = sgfsi_job_new(&sgfsi_job_predict, sizeof *p, draws != NULL ? cfg : NULL,
+                                     "sgfs_predict_open: draws and a config are needed.", err);
     if (p == NULL) return NULL;
-    p->path = sgfsi_arena_text(&p->job.arena, data);
+    pthread_mutex_init(&p->lock, NULL);
+    if (data != NULL) p->path = sgfsi_arena_text(&p->job.arena, data);
     if (out != NULL) p->out = sgfsi_arena_text(&p->job.arena, out);
     size_t length = out != NULL ? strlen(out) : 0;
     p->array = length >= 4 && strcmp(out + length - 4, ".npy") == 0;
-    sgfs_status status = p->path == NULL || (out != NULL && p->out == NULL)
+    sgfs_status status = (data != NULL && p->path == NULL) || (out != NULL && p->out == NULL)
                              ? sgfsi_fail_memory(err, "predictions")
                              : SGFS_OK;
+    if (data == NULL && out != NULL)
+        status = sgfsi_fail(err, SGFS_EUSAGE,
+                            "sgfs_predict_open: predictions of rows in memory go to memory.");
     if (status == SGFS_OK && user_model != NULL) status = take_calls(p, draws, user_model, err);
     if (status == SGFS_OK) status = open_all(p, draws, err);
     if (status == SGFS_OK) caution(p, draws);
     if (status == SGFS_OK && p->result.state == NULL)
         status = sgfsi_fail_memory(err, "predictions");
+    if (status == SGFS_OK && data == NULL) p->job.result = &p->result;
     return sgfsi_job_opened(&p->job, status);
 }
 
 static void close_predict(sgfs_job *job) {
     sgfsi_predict *p = (sgfsi_predict *)job;
     for (int64_t k = 0; p->slot != NULL && k < p->slots; k++) free(p->slot[k].text.bytes);
+    sgfsi_workspaces_free(p->idle);
+    pthread_mutex_destroy(&p->lock);
     sgfsi_newrows_close(&p->rows);
     sgfsi_user_free(p->kind);
 }
@@ -265,6 +280,10 @@ static sgfs_status count_rows(const sgfsi_predict *p, sgfsi_outfile *file, sgfs_
 static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     sgfsi_predict *p = (sgfsi_predict *)job;
     sgfsi_outfile file = {.f = NULL};
+    if (p->path == NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "sgfs_job_run: the job has no file of rows; sgfs_predict_rows hands it "
+                          "some.");
     sgfs_status status = sgfsi_predict_room(p, err);
     if (status == SGFS_OK && p->out != NULL) {
         bool overwrite = sgfsi_config_flag(job->cfg, "output.overwrite");
@@ -275,9 +294,10 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     if (status == SGFS_OK && p->array) status = count_rows(p, &file, err);
     if (status == SGFS_OK && p->out != NULL) status = sgfsi_outfile_commit(&file, err);
     else if (p->out != NULL) sgfsi_outfile_abandon(&file);
-    if (status == SGFS_OK) status = sgfsi_predict_conclude(p, err);
-    if (status == SGFS_OK) job->result = &p->result;
-    return status;
+    if (status != SGFS_OK) return status;
+    sgfsi_predict_conclude(p);
+    job->result = &p->result;
+    return SGFS_OK;
 }
 
 const sgfsi_job_kind sgfsi_job_predict = {.stage = "predict",

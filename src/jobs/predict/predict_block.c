@@ -28,7 +28,6 @@ int64_t sgfsi_predict_rows(const sgfs_model *m, int64_t width, int64_t draws) {
 
 sgfs_status sgfsi_predict_room(sgfsi_predict *p, sgfs_err *err) {
     sgfsi_arena *arena = &p->job.arena;
-    uint64_t seed = (uint64_t)sgfsi_config_int(p->job.cfg, "run.seed");
     sgfs_status status = SGFS_OK;
     p->slot = sgfsi_arena_alloc(arena, p->slots, sizeof *p->slot);
     p->predictor = sgfsi_arena_alloc(arena, p->job.threads, sizeof *p->predictor);
@@ -46,7 +45,7 @@ sgfs_status sgfsi_predict_room(sgfsi_predict *p, sgfs_err *err) {
     for (int64_t k = 0; k < p->job.threads && status == SGFS_OK; k++) {
         status =
             sgfsi_predictor_open(&p->predictor[k], p->rows.model, p->most, p->draws, arena, err);
-        p->predictor[k].seed = seed;
+        p->predictor[k].seed = p->seed;
     }
     return status;
 }
@@ -124,7 +123,7 @@ static bool read_row(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_predict
     sgfsi_predictor_mean(predictor, i, mean);
     slot->pit[i] = p->rows.known && predictor->drawn ? sgfsi_predictor_pit(predictor, i) : NAN;
     for (int64_t k = 0; k < p->width; k++) {
-        sgfsi_predictor_quantiles(predictor, i, k, q + k * SGFSI_QUANTILES);
+        sgfsi_predictor_quantiles(predictor, i, k, p->at, q + k * SGFSI_QUANTILES);
         good = good && !isnan(mean[k]) && !isnan(q[k * SGFSI_QUANTILES]) &&
                !isnan(q[(k + 1) * SGFSI_QUANTILES - 1]);
     }

@@ -7,6 +7,30 @@
 
 /* ---- the struct ------------------------------------------------------------------------------ */
 
+sgfs_status sgfsi_predict_introduce(sgfsi_predict *p, sgfs_err *err) {
+    sgfs_prediction *r = &p->result;
+    const sgfsi_newrows *rows = &p->rows;
+    const sgfsi_labels *l = &rows->model->labels;
+    r->draws = p->draws;
+    r->model = rows->model->kind->name;
+    r->target = rows->data->target.name;
+    r->labels = l->count;
+    r->bins = l->count == 2 ? l->name[1] : "";
+    r->outputs = p->width;
+    r->columns = rows->inputs;
+    r->exposure = rows->wanted.exposure != NULL;
+    r->label = sgfsi_arena_alloc(&p->job.arena, l->count, sizeof *r->label);
+    sgfs_predict_column *column = sgfsi_arena_alloc(&p->job.arena, rows->inputs, sizeof *column);
+    if (r->label == NULL || column == NULL) return sgfsi_fail_memory(err, "the columns");
+    for (int64_t k = 0; k < l->count; k++) r->label[k].name = l->name[k];
+    for (int64_t j = 0; j < rows->inputs; j++)
+        column[j] = (sgfs_predict_column){.name = rows->input[j],
+                                          .words = rows->words[j].count,
+                                          .word = (const char *const *)rows->words[j].text};
+    r->column = column;
+    return SGFS_OK;
+}
+
 /* Rows of one rank are taken together, and count half in the area. */
 static void fill_hits(const sgfsi_predict *p, sgfs_prediction *r) {
     const int64_t *first = p->rank, *second = p->rank + SGFSI_RANKS;
@@ -26,12 +50,10 @@ static void fill_hits(const sgfsi_predict *p, sgfs_prediction *r) {
     r->auc = known ? area : NAN;
 }
 
-sgfs_status sgfsi_predict_conclude(sgfsi_predict *p, sgfs_err *err) {
+void sgfsi_predict_conclude(sgfsi_predict *p) {
     sgfs_prediction *r = &p->result;
     const sgfsi_tally *t = &p->tally;
     r->rows = p->done;
-    r->draws = p->draws;
-    r->model = p->rows.model->kind->name;
     r->target = sgfsi_newdata_target(p->rows.rows);
     r->scored = p->rows.known;
     r->log_loss = sgfsi_mean_se_mean(&t->loss);
@@ -55,21 +77,14 @@ sgfs_status sgfsi_predict_conclude(sgfsi_predict *p, sgfs_err *err) {
                                        .observed = bin->observed / (double)bin->rows};
         r->pit[b] = t->pit[b];
     }
-    const sgfsi_labels *l = &p->rows.model->labels;
-    r->labels = l->count;
-    r->bins = l->count == 2 ? l->name[1] : "";
     fill_hits(p, r);
-    r->label = sgfsi_arena_alloc(&p->job.arena, l->count, sizeof *r->label);
-    if (r->label == NULL) return sgfsi_fail_memory(err, "the labels");
-    for (int64_t k = 0; k < l->count; k++) {
+    for (int64_t k = 0; k < r->labels; k++) {
         const sgfsi_label_tally *label = &t->label[k];
-        r->label[k] = (sgfs_predict_label){.name = l->name[k],
-                                           .rows = label->rows,
-                                           .predicted = label->predicted,
-                                           .right = label->right,
-                                           .probability = label->probability / (double)t->rows};
+        r->label[k].rows = label->rows;
+        r->label[k].predicted = label->predicted;
+        r->label[k].right = label->right;
+        r->label[k].probability = label->probability / (double)t->rows;
     }
-    return SGFS_OK;
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
