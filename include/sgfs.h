@@ -647,6 +647,13 @@ typedef struct sgfs_predict_label {
     double probability;             /* mean over all rows; to be compared with the share of rows */
 } sgfs_predict_label;
 
+/* Scores of a prediction that is the same for every row, and the best such: it knows the shares of
+ * the labels, or the mean of the targets, in these very rows. NaN where it has no meaning. */
+typedef struct sgfs_predict_baseline {
+    double log_loss, error, brier; /* labels */
+    double rmse, r2;               /* r2: 1 - (rmse of the predictions / this rmse)^2 */
+} sgfs_predict_baseline;
+
 /* A column of the file that the run was made with. */
 typedef struct sgfs_predict_column {
     const char *name;
@@ -671,8 +678,8 @@ typedef struct sgfs_prediction {
     sgfs_predict_bin bin[10];
     double rmse, mae;             /* of the mean */
     bool intervals;               /* the quantiles are those of the target; else of its mean */
-    double coverage, coverage_se; /* targets in the interval from the 5 to the 95 % quantile */
-    double under[3];              /* targets below the 5, 50 and 95 % quantile, a tie for a half */
+    double coverage, coverage_se; /* targets in the interval */
+    double under[3];              /* targets below its ends and the median, a tie for a half */
     int64_t pit[10]; /* targets by tenths of the predictive distribution: even when it is right */
     double seconds;
     int64_t unpredicted; /* rows that lack a value (--na drop): their lines are empty */
@@ -683,6 +690,8 @@ typedef struct sgfs_prediction {
      * of the others are taken for it. NaN otherwise. */
     double auc, hits[101];
     double interval; /* share of the interval between the first and the last quantile */
+    sgfs_predict_baseline baseline;
+    sgfs_predict_bin tenth[10]; /* as bin, with a tenth of the rows in each, as nearly as can be */
     /* Of a job without a file (data NULL): what sgfs_predict_rows wants of each row, and how many
      * numbers it makes of it: a probability for each label, in their order, or 1. Also: whether it
      * wants an exposure. */

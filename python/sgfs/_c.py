@@ -463,6 +463,16 @@ class sgfs_predict_label(Structure):
     ]
 
 
+class sgfs_predict_baseline(Structure):
+    _fields_ = [
+        ("log_loss", c_double),
+        ("error", c_double),
+        ("brier", c_double),
+        ("rmse", c_double),
+        ("r2", c_double),
+    ]
+
+
 class sgfs_predict_column(Structure):
     _fields_ = [
         ("name", c_char_p),
@@ -503,6 +513,8 @@ class sgfs_prediction(Structure):
         ("auc", c_double),
         ("hits", c_double * 101),
         ("interval", c_double),
+        ("baseline", sgfs_predict_baseline),
+        ("tenth", sgfs_predict_bin * 10),
         ("columns", c_int64),
         ("column", POINTER(sgfs_predict_column)),
         ("outputs", c_int64),
@@ -595,6 +607,7 @@ STRUCTS = {
     "sgfs_audit_report": sgfs_audit_report,
     "sgfs_predict_bin": sgfs_predict_bin,
     "sgfs_predict_label": sgfs_predict_label,
+    "sgfs_predict_baseline": sgfs_predict_baseline,
     "sgfs_predict_column": sgfs_predict_column,
     "sgfs_prediction": sgfs_prediction,
     "sgfs_new_rows": sgfs_new_rows,

@@ -47,6 +47,8 @@ static sgfs_status fill_wanted(sgfsi_newrows *r, const sgfsi_origin *origin, con
                           "--na mean: the run was made without it, and has no means to fill in; "
                           "--na drop leaves the predictions of rows that lack a value empty.");
     r->wanted.part = all ? NULL : part;
+    r->wanted.key =
+        sgfsi_config_auto(cfg, "predict.key") ? NULL : sgfsi_config_text(cfg, "predict.key");
     if (!sgfsi_config_auto(cfg, "data.limit"))
         r->wanted.limit = sgfsi_config_int(cfg, "data.limit");
     /* The labels of the run, and whether they are texts. */
@@ -200,6 +202,7 @@ sgfs_status sgfsi_newrows_next(sgfsi_newrows *r, int64_t most, sgfsi_newrows_blo
                                .exposure = block->offset,
                                .lacks = block->lacks};
     sgfs_status status = sgfsi_newdata_next(r->rows, most, &raw, err);
+    if (status == SGFS_OK) status = sgfsi_newdata_keys(r->rows, raw.n, &block->keys, err);
     /* A target that is missing is put as one that there may be: nobody will look at it. */
     const sgfsi_labels *labels = &r->model->labels;
     for (int64_t i = 0; status == SGFS_OK && r->known && i < raw.n; i++) {

@@ -44,7 +44,8 @@ typedef struct sgfsi_newrows_block {
     double *y;            /* most */
     double *offset;       /* most: log exposure */
     double *raw;          /* most x inputs: of rows from memory */
-    sgfs_batch batch;     /* the rows read; y and offset NULL where the file has none */
+    sgfsi_buffer keys; /* texts, each with a zero behind it; where a key is wanted. To be freed */
+    sgfs_batch batch;  /* the rows read; y and offset NULL where the file has none */
 } sgfsi_newrows_block;
 sgfs_status sgfsi_newrows_room(const sgfsi_newrows *r, int64_t most, sgfsi_newrows_block *block,
                                sgfsi_arena *arena, sgfs_err *err);

@@ -24,6 +24,8 @@ enum { SLOTS = 4 }; /* blocks for each thread between two looks at the file */
 static const sgfs_option options[] = {
     {"predict.draws", "max-draws", SGFS_INTEGER, "auto", 1, 1e15, NULL,
      "use at most this many draws, evenly over the chains (auto: all)"},
+    {"predict.key", "key", SGFS_TEXT, "", 1, 0, NULL,
+     "a column of the new rows (CSV) whose cells stand first in each line of the output"},
     {"predict.interval", "interval", SGFS_NUMBER, "0.9", 1e-6, 0.999999, NULL,
      "share of the interval whose ends stand beside each prediction and its median"},
     {"predict.model", "model", SGFS_TEXT, "", 1, 0, NULL,
@@ -106,9 +108,8 @@ static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err 
     p->most = sgfsi_predict_rows(m, p->width, p->draws);
     p->seed = (uint64_t)sgfsi_config_int(p->job.cfg, "run.seed");
     p->result.interval = sgfsi_config_num(p->job.cfg, "predict.interval");
-    p->at[0] = 0.5 * (1 - p->result.interval);
-    p->at[1] = 0.5;
-    p->at[2] = 1 - p->at[0];
+    for (int k = 0; k < SGFSI_QUANTILES; k++) /* of 0.9 exactly 0.05 and 0.95 */
+        p->at[k] = (100 + (k - 1) * (100 * p->result.interval)) / 200;
     status = sgfsi_predict_introduce(p, err);
     if (status != SGFS_OK) return status;
     return sgfsi_tally_open(&p->tally, &m->labels, &p->job.arena, err);
@@ -121,12 +122,12 @@ static void caution(sgfsi_predict *p, const sgfs_draws *draws) {
     const char *state = draws->state != NULL ? draws->state : "unfinished";
     /* An interval between quantiles of S draws covers (S - 1)/(S + 1) of what it says; where that
      * costs more than a point it should be known. */
-    double S = (double)p->draws;
-    if (m->labels.count == 0 && m->kind->resample != NULL && 0.9 * (S - 1) / (S + 1) <= 0.89)
+    double S = (double)p->draws, share = p->result.interval, covers = share * (S - 1) / (S + 1);
+    if (m->labels.count == 0 && m->kind->resample != NULL && covers <= share - 0.01)
         sgfsi_say(log, SGFS_WARNING,
-                  "A 90 %% interval from %lld predictive draws covers %.0f %% where the model is "
-                  "right: 200 draws or more make that 89 %% and better.",
-                  (long long)p->draws, 90 * (S - 1) / (S + 1));
+                  "A %.3g %% interval from %lld predictive draws covers %.0f %% where the model is "
+                  "right: 200 draws or more come within a point of it.",
+                  100 * share, (long long)p->draws, 100 * covers);
     p->result.state = sgfsi_arena_text(&p->job.arena, state);
     if (strcmp(state, "complete") != 0)
         sgfsi_say(log, SGFS_WARNING,
@@ -161,6 +162,10 @@ sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const sgfs_user_model *user
     sgfs_status status = (data != NULL && p->path == NULL) || (out != NULL && p->out == NULL)
                              ? sgfsi_fail_memory(err, "predictions")
                              : SGFS_OK;
+    if (status == SGFS_OK && (out == NULL || p->array) &&
+        !sgfsi_config_auto(p->job.cfg, "predict.key"))
+        status = sgfsi_fail(err, SGFS_EUSAGE,
+                            "--key is for the lines of predictions: name a CSV file, --out FILE.");
     if (data == NULL && out != NULL)
         status = sgfsi_fail(err, SGFS_EUSAGE,
                             "sgfs_predict_open: predictions of rows in memory go to memory.");
@@ -175,7 +180,10 @@ sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const sgfs_user_model *user
 
 static void close_predict(sgfs_job *job) {
     sgfsi_predict *p = (sgfsi_predict *)job;
-    for (int64_t k = 0; p->slot != NULL && k < p->slots; k++) free(p->slot[k].text.bytes);
+    for (int64_t k = 0; p->slot != NULL && k < p->slots; k++) {
+        free(p->slot[k].text.bytes);
+        free(p->slot[k].in.keys.bytes);
+    }
     sgfsi_workspaces_free(p->idle);
     pthread_mutex_destroy(&p->lock);
     sgfsi_newrows_close(&p->rows);
@@ -241,8 +249,13 @@ static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
                                               .q = q,
                                               .pit = slot->pit[i]};
                 sgfsi_tally_add(&p->tally, &row);
-                if (p->tally.labels->count == 2)
-                    p->rank[(row.y > 0) * SGFSI_RANKS + sgfsi_predict_rank(row.mean[1])]++;
+                const sgfsi_labels *labels = p->tally.labels;
+                if (labels->count == 0) continue;
+                int64_t shown = labels->count == 2 ? 1 : sgfsi_tally_best(labels->count, row.mean);
+                sgfsi_rank *rank = &p->rank[sgfsi_predict_rank(row.mean[shown])];
+                rank->rows++;
+                rank->predicted += row.mean[shown];
+                rank->observed += sgfsi_labels_class(labels, row.y) == shown;
             }
             p->done += slot->in.batch.n;
         }
