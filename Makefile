@@ -7,15 +7,16 @@ PREFIX ?= /usr/local
 # What the library needs, what only the tests need (Chromium, which has 400 MB, where CI is set: elsewhere the tests of
 # reports in a browser are skipped without it), and what draws the pictures of reports.
 DEPS      := gcc make cmake pkg-config libopenblas-dev liblapacke-dev librandom123-dev libjansson-dev \
-             zlib1g-dev libnetcdf-dev libcmocka-dev
-TEST_DEPS := python3 python3-venv locales gnuplot-nox tmux $(if $(CI),chromium)
+             zlib1g-dev libnetcdf-dev
+TEST_DEPS := libcmocka-dev python3 python3-venv locales gnuplot-nox tmux man-db mandoc zsh fish $(if $(CI),chromium)
 FUZZ_DEPS := clang libomp-dev
 PICTURE_DEPS := gnuplot-nox
 PAPER_DEPS := $(PICTURE_DEPS)
+DEB_DEPS  := debhelper dpkg-dev lintian
 VENV      := build-venv
 CTEST_TIER ?= -LE ^long
 
-.PHONY: all help deps test-deps picture-deps demo test test-long test-faults zoo networks test-asan test-tsan fuzz bench beyond paper paper-deps wheel install format lint clean
+.PHONY: all help deps test-deps picture-deps demo test test-long test-faults zoo networks test-asan test-tsan fuzz bench beyond paper paper-deps wheel dist deb install format lint clean
 all: deps
 	@cmake --preset $(PRESET) -DSGFS_TESTS=OFF $(CMAKE_ARGS) > /dev/null
 	@MAKEFLAGS=--no-print-directory cmake --build $(BUILD) -j$(JOBS)
@@ -34,6 +35,8 @@ help:
 	@echo "make beyond     every table and picture of docs/beyond.md: half an hour of one idle core (BEYOND='--only mnist')"
 	@echo "make paper      the paper's experiments, docs/paper.md: hours (PAPER='--quick': minutes; PAPER='fig1 fig2')"
 	@echo "make wheel      the Python package as sdist and wheel, tested in an environment of its own"
+	@echo "make dist       a release: what is committed as a tarball, with its checksum, in build-dist"
+	@echo "make deb        packages for Debian: program, library, development files, in build-deb"
 	@echo "make install    into PREFIX=$(PREFIX)"
 	@echo "make format lint clean"
 
@@ -103,7 +106,7 @@ test-asan:
 	@$(MAKE) --no-print-directory test PRESET=asan CTEST_ARGS="-E ^[sz]"
 
 # Two runs in two threads of one process. One thread each: libgomp itself is not built for ThreadSanitizer.
-test-tsan: deps
+test-tsan: test-deps
 	@cmake --preset tsan -DSGFS_TESTS=ON $(CMAKE_ARGS) > /dev/null
 	@MAKEFLAGS=--no-print-directory cmake --build build-tsan -j$(JOBS) --target unit_test_two_runs unit_test_predict_rows
 	@ctest --test-dir build-tsan --output-on-failure -R '^unit/test_(two_runs|predict_rows)$$'
@@ -162,6 +165,30 @@ wheel: deps
 	    PATH="$(CURDIR)/build-wheel/venv/bin:$$PATH" auditwheel repair -w build-wheel/wheelhouse build-wheel/dist/*.whl
 	@python3 python/check_wheel.py build-wheel/wheelhouse/*.whl
 
+# What is committed, without a time of its own: the same bytes whenever it is made. `sha256sum -c` checks it.
+VERSION_TEXT := $(shell cat VERSION)
+TARBALL      := sgfs-$(VERSION_TEXT).tar.gz
+DIST         := build-dist
+dist:
+	@mkdir -p $(DIST)
+	@git archive --format=tar --prefix=sgfs-$(VERSION_TEXT)/ -o $(DIST)/sgfs.tar HEAD
+	@gzip -9nc $(DIST)/sgfs.tar > $(DIST)/$(TARBALL) && rm $(DIST)/sgfs.tar
+	@cd $(DIST) && sha256sum $(TARBALL) > $(TARBALL).sha256 && echo "$(DIST)/$(TARBALL)"
+
+# Packages are built from what is committed, as they would be elsewhere; lintian has the last word, but about an address
+# and a bug's number, which packages have that are uploaded to Debian. From a release `dpkg-buildpackage -b` makes them.
+NOT_UPLOADED := bogus-mail-host,bogus-mail-host-in-debian-changelog,initial-upload-closes-no-bugs
+deb: deps
+	$(call install_packages,$(DEB_DEPS))
+	@rm -rf build-deb && mkdir build-deb
+	@cd build-deb && git -C .. archive --prefix=sgfs-$(VERSION_TEXT)/ HEAD . ':!debian' | tar -x \
+	    && tar -czf sgfs_$(VERSION_TEXT).orig.tar.gz sgfs-$(VERSION_TEXT) \
+	    && git -C .. archive --prefix=sgfs-$(VERSION_TEXT)/ HEAD debian | tar -x
+	@cd build-deb/sgfs-$(VERSION_TEXT) && env -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage -us -uc -j$(JOBS) > ../build.log 2>&1 \
+	    || { tail -n 30 ../build.log; exit 1; }
+	@lintian --allow-root --fail-on error,warning --suppress-tags $(NOT_UPLOADED) build-deb/*.changes
+	@ls build-deb/*.deb
+
 install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
@@ -172,4 +199,4 @@ lint: all
 	@clang-tidy --quiet -p $(BUILD) $$(git ls-files 'src/*.c' 'cli/*.c')
 
 clean:
-	@rm -rf build build-dev build-asan build-portable build-fuzz build-tsan
+	@rm -rf build build-dev build-asan build-portable build-fuzz build-tsan build-dist build-deb

@@ -53,7 +53,8 @@ typedef struct cli_command {
 
 extern const cli_command cmd_sample, cmd_optimize, cmd_tune, cmd_summary, cmd_compare, cmd_export,
     cmd_predict, cmd_simulate, cmd_pack, cmd_check_grad, cmd_audit, cmd_list, cmd_report, cmd_plot;
-extern const cli_command *const cli_commands[]; /* NULL-terminated */
+extern const cli_command *const cli_commands[];        /* NULL-terminated */
+const cli_command *cli_find_command(const char *name); /* NULL: there is none */
 
 /* Options of other stages that make sense for a command as well, under a flag of its own: pairs of
  * flag and key, which end with NULL. */
@@ -126,6 +127,25 @@ void cli_say_progress(const char *text); /* for whoever asks by SIGUSR1 */
 /* help.c */
 void cli_help(const cli_command *command, bool all); /* all: every option, not the usual */
 void cli_overview(void);
+#define CLI_EXIT_CODES                                                                             \
+    "0 ok, 1 internal error or out of memory, 2 wrong usage, 3 bad data or model,\n"               \
+    "4 numerical failure, 5 input/output, 6 invalid run file, 7 draws not to be trusted (kept;\n"  \
+    "of sample only), 75 stopped early (draws kept).\n"
+/* Whoever shows the flags of a command: its own, those of every command, then the library's options
+ * in sections. */
+typedef struct cli_sheet {
+    void (*section)(const char *title);
+    void (*flag)(const cli_flag *flag, void *user);
+    void *user;
+} cli_sheet;
+void cli_each_flag(const cli_command *command, bool all, const cli_sheet *sheet);
+
+/* man.c: the page of a command for man, or that of the program (NULL). */
+void cli_man(const cli_command *command);
+
+/* complete.c: what the last of these words could become, a line each: the word, a tab and its
+ * meaning. The first word is the command. True: or the name of a file. */
+bool cli_complete(int words, char **word);
 
 /* cmd_summary.c: what the draws in a run file say, as a table or JSON. */
 sgfs_status cli_show_run(const cli_command *command, const cli_args *args, const char *path,

@@ -9,7 +9,7 @@
 static const cli_flag report_flags[] = {
     {"out", "FILE.html", "the page (default: the first run's name with .html)"},
     {"params", "NAMES", "the parameters with pictures: names or patterns, 'city*,age'"},
-    {"interval", "SHARE", "share of the draws in the intervals; hdi: the shortest (0.95)"},
+    {"interval", "SHARE", "share of the draws in the intervals; hdi: the shortest (0.9)"},
     {"reference", "FILE", "what errors are measured from: a run or moments, as for sgfs compare"},
     {"threads", "K", "parameters summarised side by side (default: all cores)"},
     {"overwrite", NULL, "replace an existing file"},
@@ -18,7 +18,7 @@ static const cli_flag report_flags[] = {
 static const cli_flag plot_flags[] = {
     {"out", "FILE.{svg,png,pdf}", "the picture (default: in characters, on the screen)"},
     {"params", "NAMES", "the parameters shown: names or patterns, 'city*,age'"},
-    {"interval", "SHARE", "share of the draws in the intervals; hdi: the shortest (0.95)"},
+    {"interval", "SHARE", "share of the draws in the intervals; hdi: the shortest (0.9)"},
     {"reference", "FILE", "what errors are measured from: a run or moments, as for sgfs compare"},
     {"threads", "K", "parameters summarised side by side (default: all cores)"},
     {"overwrite", NULL, "replace an existing file"},

@@ -203,7 +203,7 @@ const cli_command cmd_sample = {
         "  sgfs sample --resume fit.run                   # go on after an interruption\n"
         "  sgfs sample logistic --data data.npy --sampler sgfs-f --batch 500 --alpha 1 \\\n"
         "       --warmup 5000 --draws 200000 --thin 100 --chains 4 --seed 7 --out fit.run\n",
-    .usual = "Data: target features drop categorical reference-level log1p standardize na "
+    .usual = "Data: target features drop categorical date reference-level log1p standardize na "
              "weights exposure split validate\n"
              "Prior: prior prior-precision\n"
              "Sampling: sampler ess draws chains seed threads max-time dry-run overwrite\n",

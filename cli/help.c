@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * help.c: help pages, examples first, options from the same table that parses them.
+ * help.c: help pages, examples first, options from the same table that parses them. The walk over
+ * a command's flags is that of man pages (man.c) and of completion (complete.c), too.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,14 +19,10 @@ void cli_overview(void) {
         printf("  %-10s %s\n", (*c)->name, (*c)->brief);
     }
     printf("  %-10s %s\n", "help",
-           "sgfs help COMMAND: examples and options (--help-all: every one)");
-    printf(
-        "\nResults go to stdout, messages to stderr. Every command takes --json, --quiet\nand "
-        "--verbose.\n"
-        "Exit codes: 0 ok, 1 internal error or out of memory, 2 wrong usage, 3 bad data or model,\n"
-        "4 numerical failure, 5 input/output, 6 invalid run file, 7 draws not to be trusted "
-        "(kept;\n"
-        "of sample only), 75 stopped early (draws kept).\n");
+           "sgfs help COMMAND: examples and options (--help-all: every one; --man: for man)");
+    printf("\nResults go to stdout, messages to stderr. Every command takes --json, --quiet\nand "
+           "--verbose.\nExit codes: %s",
+           CLI_EXIT_CODES);
 }
 
 static const char *stage_title(const char *stage) {
@@ -48,13 +45,17 @@ static const char *stage_title(const char *stage) {
     return stage;
 }
 
-static void print_flag(const char *name, const char *value, const char *help,
-                       const char *otherwise) {
+static void print_section(const char *title) {
+    printf("\n%s:\n", title);
+}
+
+static void print_flag(const cli_flag *flag, void *user) {
     enum { LEFT = 22, PAGE = 80 };
     char left[192], text[512];
-    snprintf(left, sizeof left, "--%s%s%s", name, value[0] != '\0' ? " " : "", value);
-    snprintf(text, sizeof text, "%s%s%s%s", help, otherwise[0] != '\0' ? " [" : "", otherwise,
-             otherwise[0] != '\0' ? "]" : "");
+    (void)user;
+    snprintf(left, sizeof left, "--%s%s%s", flag->name, flag->value != NULL ? " " : "",
+             flag->value != NULL ? flag->value : "");
+    snprintf(text, sizeof text, "%s", flag->help);
     printf("  %-*s", LEFT, left);
     int at = 2 + (strlen(left) > LEFT ? PAGE : LEFT); /* long: help on its own line */
     for (char *rest = text, *word; (word = strtok_r(rest, " \n", &rest)) != NULL;) {
@@ -65,23 +66,23 @@ static void print_flag(const char *name, const char *value, const char *help,
     putchar('\n');
 }
 
-static void print_option(const sgfs_option_info *o) {
-    const char *value = strcmp(o->type, "choice") == 0    ? o->choices
+/* A switch that is on by default is shown as --no-; the default of another option stands in
+ * brackets. */
+static void show_option(const sgfs_option_info *o, const cli_sheet *sheet) {
+    char name[128], help[512], word[64] = "";
+    bool is_switch = strcmp(o->type, "flag") == 0;
+    bool on = is_switch && strcmp(o->value, "true") == 0;
+    bool told = !is_switch && o->value[0] != '\0' && strcmp(o->value, "auto") != 0;
+    if (o->choices[0] != '\0') snprintf(word, sizeof word, "[%s]", o->choices);
+    snprintf(name, sizeof name, "%s%s", on ? "no-" : "", o->flag);
+    snprintf(help, sizeof help, "%s%s%s%s%s", on ? "do not " : "", o->help, told ? " [" : "",
+             told ? o->value : "", told ? "]" : "");
+    const char *value = is_switch                         ? word[0] != '\0' ? word : NULL
+                        : strcmp(o->type, "choice") == 0  ? o->choices
                         : strcmp(o->type, "integer") == 0 ? "K"
                         : strcmp(o->type, "number") == 0  ? "X"
                                                           : "TEXT";
-    print_flag(o->flag, value, o->help, strcmp(o->value, "auto") == 0 ? "" : o->value);
-}
-
-/* A flag's help has to stay on one line with its name: switches that are on by default are shown as
- * --no-. */
-static void print_switch(const sgfs_option_info *o) {
-    char name[128], help[256], word[64] = "";
-    bool on = strcmp(o->value, "true") == 0;
-    if (o->choices[0] != '\0') snprintf(word, sizeof word, "[%s]", o->choices);
-    snprintf(name, sizeof name, "%s%s", on ? "no-" : "", o->flag);
-    snprintf(help, sizeof help, "%s%s", on ? "do not " : "", o->help);
-    print_flag(name, word, help, "");
+    sheet->flag(&(cli_flag){name, value, help}, sheet->user);
 }
 
 /* ---- the library's options, each once -------------------------------------------------------- */
@@ -136,26 +137,27 @@ static bool is_first_of_section(const page *p, int i) {
     return true;
 }
 
-static void print_options(const cli_command *command) {
+static void show_options(const cli_command *command, const cli_sheet *sheet) {
     static page p;
     collect(command, &p);
     for (int i = 0; i < p.count; i++) {
         if (p.again[i] || !is_first_of_section(&p, i)) continue;
-        printf("\n%s:\n", p.title[i]);
+        sheet->section(p.title[i]);
         for (int k = i; k < p.count; k++) {
-            if (p.again[k] || strcmp(p.title[k], p.title[i]) != 0) continue;
-            if (strcmp(p.option[k].type, "flag") == 0) print_switch(&p.option[k]);
-            else print_option(&p.option[k]);
+            if (!p.again[k] && strcmp(p.title[k], p.title[i]) == 0)
+                show_option(&p.option[k], sheet);
         }
     }
 }
 
 /* The options that most people need, in groups: lines of "Title: flag flag flag". */
-static void print_usual(const cli_command *command) {
+static void show_usual(const cli_command *command, const cli_sheet *sheet) {
     sgfs_option_info o;
+    char name[64];
     for (const char *group = command->usual; *group != '\0';) {
         int title = (int)strcspn(group, ":"), all = (int)strcspn(group, "\n");
-        printf("\n%.*s:\n", title, group);
+        snprintf(name, sizeof name, "%.*s", title, group);
+        sheet->section(name);
         for (const char *flag = group + title + 1; flag < group + all;) {
             flag += *flag == ' ';
             size_t n = strcspn(flag, " \n");
@@ -163,29 +165,35 @@ static void print_usual(const cli_command *command) {
                 if (!cli_applies(command, &o) || strlen(o.flag) != n ||
                     strncmp(o.flag, flag, n) != 0)
                     continue;
-                if (strcmp(o.type, "flag") == 0) print_switch(&o);
-                else print_option(&o);
+                show_option(&o, sheet);
                 break;
             }
             flag += n;
         }
         group += all + (group[all] == '\n');
     }
-    printf("\n`sgfs help %s --help-all` has every option.\n", command->name);
+}
+
+void cli_each_flag(const cli_command *command, bool all, const cli_sheet *sheet) {
+    static const cli_flag config = {
+        "config", "FILE", "options from a JSON file, or those of a run file; flags override them"};
+    static const cli_flag common[] = {
+        {"json", NULL, "machine-readable output"},
+        {"quiet", NULL, "no progress, no notes; sample prints no table (warnings stay)"},
+        {"verbose", NULL, "what is of use to those who know the method, too"}};
+    for (const cli_flag *f = command->flags; f->name != NULL; f++) sheet->flag(f, sheet->user);
+    if (cli_takes_config(command)) sheet->flag(&config, sheet->user);
+    for (size_t i = 0; i < sizeof common / sizeof common[0]; i++)
+        sheet->flag(&common[i], sheet->user);
+    if (command->usual != NULL && !all) show_usual(command, sheet);
+    else show_options(command, sheet);
 }
 
 void cli_help(const cli_command *command, bool all) {
+    static const cli_sheet sheet = {print_section, print_flag, NULL};
     printf("sgfs %s: %s\n\nExamples:\n%s\nUsage: sgfs %s %s\n\n", command->name, command->brief,
            command->examples, command->name, command->usage);
-    for (const cli_flag *f = command->flags; f->name != NULL; f++) {
-        print_flag(f->name, f->value != NULL ? f->value : "", f->help, "");
-    }
-    if (cli_takes_config(command))
-        print_flag("config", "FILE",
-                   "options from a JSON file, or those of a run file; flags override them", "");
-    print_flag("json", "", "machine-readable output", "");
-    print_flag("quiet", "", "no progress, no notes; sample prints no table (warnings stay)", "");
-    print_flag("verbose", "", "what is of use to those who know the method, too", "");
-    if (command->usual != NULL && !all) print_usual(command);
-    else print_options(command);
+    cli_each_flag(command, all, &sheet);
+    if (command->usual != NULL && !all)
+        printf("\n`sgfs help %s --help-all` has every option.\n", command->name);
 }

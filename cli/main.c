@@ -23,7 +23,7 @@ static int exit_code(sgfs_status status) {
     return status == SGFS_ENOMEM ? 1 : -(int)status;
 }
 
-static const cli_command *find_command(const char *name) {
+const cli_command *cli_find_command(const char *name) {
     for (const cli_command *const *c = cli_commands; *c != NULL; c++) {
         if (strcmp((*c)->name, name) == 0) return *c;
     }
@@ -42,10 +42,11 @@ static int unknown_command(const char *name) {
     return exit_code(SGFS_EUSAGE);
 }
 
-static int help(const char *name, bool all) {
-    const cli_command *command = name != NULL ? find_command(name) : NULL;
+static int help(const char *name, bool all, bool man) {
+    const cli_command *command = name != NULL ? cli_find_command(name) : NULL;
     if (name != NULL && command == NULL) return unknown_command(name);
-    if (command != NULL) cli_help(command, all);
+    if (man) cli_man(command);
+    else if (command != NULL) cli_help(command, all);
     else cli_overview();
     return 0;
 }
@@ -126,12 +127,20 @@ static int follow(int argc, char **argv) {
     const char *name = argv[1];
     if (strcmp(name, "--version") == 0) return printf("sgfs %s\n", sgfs_version()), finish(0);
     bool all = has_word(argc - 1, argv + 1, "--help-all");
-    if (strcmp(name, "help") == 0) return finish(help(argc > 2 ? argv[2] : NULL, all));
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) return finish(help(NULL, false));
-    const cli_command *command = find_command(name);
+    if (strcmp(name, "help") == 0 && argc > 2 && strcmp(argv[2], "--complete") == 0) {
+        bool files = cli_complete(argc - 3, argv + 3);
+        return finish(files ? 1 : 0);
+    }
+    if (strcmp(name, "help") == 0) {
+        bool named = argc > 2 && strncmp(argv[2], "--", 2) != 0;
+        return finish(help(named ? argv[2] : NULL, all, has_word(argc - 2, argv + 2, "--man")));
+    }
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        return finish(help(NULL, false, false));
+    const cli_command *command = cli_find_command(name);
     if (command == NULL) return unknown_command(name);
     bool asked = has_word(argc - 2, argv + 2, "--help") || has_word(argc - 2, argv + 2, "-h");
-    if (asked || all) return finish(help(name, all));
+    if (asked || all) return finish(help(name, all, false));
     return finish(run(command, argc - 2, argv + 2));
 }
 

@@ -251,6 +251,7 @@ void cli_print_summary(const sgfs_summary *s, const cli_display *how) {
     cli_print_table(s, how);
     putchar('\n');
     if (s->compared[0] != '\0') cli_print_wrapped(stdout, "", s->compared);
+    if (s->units[0] != '\0') cli_print_wrapped(stdout, "", s->units);
     print_small_ratio(s);
     printf("%lld chain%s x %lld kept draws, %.3g s%s\n", (long long)s->chains,
            s->chains == 1 ? "" : "s", (long long)s->draws, s->seconds,

@@ -1,7 +1,15 @@
-# Install: program, both libraries, headers, pkg-config file, CMake package.
+# Install: program with its man pages and completion, both libraries, headers, pkg-config file, CMake package.
 include(CMakePackageConfigHelpers)
 if(TARGET sgfs)
   install(TARGETS sgfs RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  add_custom_command(TARGET sgfs POST_BUILD COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:sgfs>
+                     -D LIBRARIES=${PROJECT_BINARY_DIR} -D FOLDER=${PROJECT_BINARY_DIR}/man
+                     -P ${PROJECT_SOURCE_DIR}/cmake/pages.cmake VERBATIM)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES cli/completion/sgfs.bash RENAME sgfs
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES cli/completion/_sgfs DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES cli/completion/sgfs.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
 install(TARGETS sgfs_shared sgfs_static EXPORT sgfs-targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -460,6 +460,8 @@ typedef struct sgfs_summary {
     bool hdi;
     const char *ratio;
     const char *compared; /* "city is compared with Hamburg, device with phone."; "": nothing is */
+    const char *units;    /* "A coefficient is what one unit of its column, as it was given, adds
+                             to the log odds of yes."; "": of no regression */
 } sgfs_summary;
 /* What the draws say, with warnings: an sgfs_summary. Which rows it has, in what order and with
  * which intervals: the options "summary.*"; everything else in it is about all parameters. */

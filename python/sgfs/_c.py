@@ -277,6 +277,7 @@ class sgfs_summary(Structure):
         ("hdi", c_bool),
         ("ratio", c_char_p),
         ("compared", c_char_p),
+        ("units", c_char_p),
     ]
 
 

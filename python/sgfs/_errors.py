@@ -94,6 +94,9 @@ _FLAG = re.compile(r"(?<![\w/-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w=/-])"
                    r"( \w(?:[\w.+-]*\w)?)?")
 
 
+_GIVEN = re.compile(r"--([a-z0-9-]+) ('[^']*'|[^\s()]+)")
+
+
 def in_python(text: str) -> str:
     """A sentence about options of the command line, in which they are keyword arguments:
     `--na drop` is na="drop"."""
@@ -113,7 +116,9 @@ def in_python(text: str) -> str:
         number = re.fullmatch(r" \d[\d.e+-]*", word)
         return f"{name}={word[1:] if number else word}"
 
-    return _FLAG.sub(keyword, text)
+    said, listed, options = text.partition(" can be: ")  # behind that: flags, each with its value
+    options = _GIVEN.sub(lambda m: f'{m[1].replace("-", "_")}="{m[2].strip(chr(39))}"', options)
+    return _FLAG.sub(keyword, said + listed + options)
 
 
 def error_of(err: _c.sgfs_err) -> SgfsError:

@@ -122,6 +122,9 @@ def unmasked(values: Any) -> Any:
 def _column_values(values: Any) -> Any:
     """The values of a column, which may be a table of one."""
     array = unmasked(values)
+    if array.dtype.kind == "M":  # dates, as ISO 8601 writes them
+        texts = np.datetime_as_string(array)
+        array = np.where(texts == "NaT", "", texts)
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
@@ -156,8 +159,7 @@ def _write_pandas(table: Any, more: Mapping[str, Any], stream: BinaryIO) -> None
             stream.seek(0)  # objects of several sorts, integers of any length: their texts
             stream.truncate()
     strange = [(name, kind) for name, kind in table.dtypes.items()
-               if any(word in str(kind) for word in ("date", "time", "period", "interval",
-                                                     "complex"))]
+               if any(word in str(kind) for word in ("timedelta", "period", "interval", "complex"))]
     if strange:
         raise DataError(f"Column {strange[0][0]} holds {strange[0][1]}, neither numbers nor words: "
                         "leave it out, or put a number in its place.")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * compared.c: the word of each column, and the label of softmax, that has no coefficient: the
- * others are compared with it. From the recipe and the parameters' names in the header.
+ * others are compared with it; and the units of coefficients. From the recipe and the parameters'
+ * names in the header.
  */
 #include "diagnostics/compared.h"
 
@@ -38,7 +39,8 @@ static void add_columns(const sgfs_draws *d, sentence *s) {
     for (int64_t k = 0; k < sgfsi_json_length(recipe); k++) {
         const sgfsi_json *step = sgfsi_json_at(recipe, k),
                          *columns = sgfsi_json_get(step, "columns");
-        bool words = strcmp(sgfsi_json_get_text(step, "op", ""), "categorical") == 0;
+        const char *op = sgfsi_json_get_text(step, "op", "");
+        bool words = strcmp(op, "categorical") == 0 || strcmp(op, "date") == 0;
         if (!words || !sgfsi_json_get_flag(step, "reference")) continue;
         for (int64_t j = 0; j < sgfsi_json_length(columns); j++) {
             const sgfsi_json *of = sgfsi_json_at(columns, j), *list = sgfsi_json_get(of, "words");
@@ -81,4 +83,52 @@ const char *sgfsi_compared_with(const sgfs_draws *d, sgfsi_arena *arena) {
                      (long long)s.columns - NAMED);
     if (s.columns > 0) sgfsi_append(s.text, sizeof s.text, ".");
     return sgfsi_arena_text(arena, s.text);
+}
+
+/* ---- units ----------------------------------------------------------------------------------- */
+
+static bool has_step(const sgfs_draws *d, const char *op) {
+    const sgfsi_json *recipe = sgfsi_json_get(sgfsi_json_get(d->header, "data"), "recipe");
+    bool found = false;
+    for (int64_t k = 0; k < sgfsi_json_length(recipe); k++)
+        found = found || strcmp(sgfsi_json_get_text(sgfsi_json_at(recipe, k), "op", ""), op) == 0;
+    return found;
+}
+
+const char *sgfsi_units_of(const sgfs_draws *d, sgfsi_arena *arena) {
+    const sgfsi_json *data = sgfsi_json_get(d->header, "data"),
+                     *labels = sgfsi_json_get(sgfsi_json_get(d->header, "model_info"), "labels");
+    const char *model = sgfsi_json_get_text(d->header, "model", ""),
+               *target = sgfsi_json_get_text(data, "target", "the target"),
+               *asked = sgfsi_json_get_text(sgfsi_json_get(d->header, "config"), "data.standardize",
+                                            "false"),
+               *label = sgfsi_json_as_text(sgfsi_json_at(labels, 1));
+    char to[200], text[700];
+    if (!sgfsi_json_get_flag(d->header, "regression")) return "";
+    if (strcmp(model, "logistic") == 0)
+        snprintf(to, sizeof to, "the log odds of %.60s%s%.60s", target, label != NULL ? " = " : "",
+                 label != NULL ? label : "");
+    else if (strcmp(model, "softmax") == 0) snprintf(to, sizeof to, "the log odds of its label");
+    else if (strcmp(model, "poisson") == 0) snprintf(to, sizeof to, "the log of %.60s", target);
+    else snprintf(to, sizeof to, "%.60s", target);
+    if (has_step(d, "standardize"))
+        snprintf(text, sizeof text,
+                 "NOT IN YOUR UNITS: the columns were standardised before this run (--standardize "
+                 "of sgfs pack, or before --project). A coefficient is what one standard deviation "
+                 "of its column adds to %s.",
+                 to);
+    else if (has_step(d, "project"))
+        snprintf(text, sizeof text,
+                 "A coefficient is what one unit of a random combination of columns (--project) "
+                 "adds to %s.",
+                 to);
+    else
+        snprintf(text, sizeof text,
+                 "A coefficient is what one unit of its column, as it was given, adds to "
+                 "%s%s.",
+                 to,
+                 strcmp(asked, "false") == 0 ? ""
+                                             : " (--standardize is for the chains, not for these "
+                                               "numbers)");
+    return sgfsi_arena_text(arena, text);
 }

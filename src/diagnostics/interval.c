@@ -44,6 +44,8 @@ sgfsi_interval sgfsi_interval_of(int64_t n, const double *sorted, double share,
 
 sgfs_status sgfsi_interval_read(const char *text, double *share, sgfsi_interval_kind *kind,
                                 sgfs_err *err) {
+    *share = 0.9; /* everywhere: summaries, reports, pictures, predictions */
+    *kind = SGFSI_EQUAL_TAILED;
     for (const char *at = text; *at != '\0';) {
         size_t n = strcspn(at, ",");
         double number = 0;

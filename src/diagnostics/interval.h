@@ -20,7 +20,8 @@ typedef enum sgfsi_interval_kind {
 sgfsi_interval sgfsi_interval_of(int64_t n, const double *sorted, double share,
                                  sgfsi_interval_kind kind, bool ratio);
 
-/* What summary.interval says: "0.95", "hdi", "0.95,hdi"; what it leaves out is left as it is. */
+/* What summary.interval says: "0.95", "hdi", "0.95,hdi"; where it says nothing, 90 % of the draws
+ * between equal tails. */
 sgfs_status sgfsi_interval_read(const char *text, double *share, sgfsi_interval_kind *kind,
                                 sgfs_err *err);
 

@@ -229,7 +229,9 @@ static sgfs_status fill(const sgfs_draws *d, int64_t threads, summary *s, sgfs_e
     out->row = sgfsi_arena_alloc(&s->arena, d->D, sizeof *out->row);
     out->sampler = sgfsi_arena_text(&s->arena, sgfsi_json_get_text(d->header, "sampler", ""));
     out->compared = sgfsi_compared_with(d, &s->arena);
-    if (!out->title || !out->compared || !out->state || !out->chosen || !out->sampler || !out->row)
+    out->units = sgfsi_units_of(d, &s->arena);
+    if (!out->title || !out->compared || !out->units || !out->state || !out->chosen ||
+        !out->sampler || !out->row)
         return sgfsi_fail_memory(err, "the summary");
     status = fill_rows(d, &used, threads, s, err);
     if (status != SGFS_OK) return status;
@@ -330,6 +332,7 @@ sgfsi_json *sgfsi_summary_json(const sgfs_summary *s) {
         sgfsi_json_num(asked, "rho", s->asked.rho);
     }
     if (s->compared[0] != '\0') sgfsi_json_text(out, "compared", s->compared);
+    if (s->units[0] != '\0') sgfsi_json_text(out, "units", s->units);
     put_curve(out, s);
     put_audit(out, &s->audit);
     if (s->gaussian_draws + s->langevin_draws > 0)

@@ -121,8 +121,7 @@ sgfs_status sgfsi_summary_rows(const sgfs_draws *d, const sgfsi_used *used, int6
                                sgfs_err *err) {
     const char *interval = sgfsi_config_text(cfg, "summary.interval");
     bool odds = sgfsi_config_flag(cfg, "summary.odds");
-    sgfsi_interval_kind kind = SGFSI_EQUAL_TAILED;
-    s->share = 0.9;
+    sgfsi_interval_kind kind;
     sgfs_status status = sgfsi_interval_read(interval, &s->share, &kind, err);
     s->hdi = kind == SGFSI_HIGHEST_DENSITY;
     if (status == SGFS_OK && odds && (s->ratio = sgfsi_ratio_name(d)) == NULL)

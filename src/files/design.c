@@ -33,6 +33,8 @@ const sgfs_option sgfsi_data_options[] = {
      "refuse rows that take more memory than this (auto: half of the memory there is)"},
     {"data.labels", "labels", SGFS_FILE, "", 1, 0, NULL,
      "file with the targets, where the data are in another: labels.idx beside images.idx"},
+    {"data.date", "date", SGFS_TEXT, "", 1, 0, NULL,
+     "columns of dates (2024-03-17, 2024-03-17T08:30Z) to make year, month, weekday and hour of"},
     {"data.categorical", "categorical", SGFS_TEXT, "", 1, 0, NULL,
      "CSV columns of words or codes: names, numbers, ranges, or \"auto\" for all that hold words"},
     {"data.coding", "coding", SGFS_CHOICE, "onehot", 1, 0, "onehot|integer",
@@ -79,18 +81,23 @@ static void warn_columns(const sgfs_data *d, const sgfsi_log *log) {
         bool constant = d->feature[j].sd == 0 && (d->intercept || d->feature[j].mean == 0);
         if (constant && count++ < NAMED) name[count - 1] = d->feature[j].name;
     }
-    /* Each constant column is named; of many (images have margins) only the first. */
-    for (int64_t k = 0; count <= NAMED && k < count; k++) {
-        sgfsi_warn(d->warnings, log, "Column \"%s\" is %s.", name[k],
-                   d->intercept ? "constant: the data say nothing about it that the intercept does "
-                                  "not say"
-                                : "0 in every row: the data say nothing about it");
-    }
-    if (count > NAMED)
+    /* Of many (images have margins) only the first are named. */
+    char all[240] = "";
+    for (int64_t k = 0; k < count && k < NAMED; k++)
+        sgfsi_append(all, sizeof all, "%s%.50s", k > 0 ? "," : "", name[k]);
+    const char *quote = all[strcspn(all, " ()'\"$&;<>|*?")] != '\0' ? "'" : "";
+    const char *is = d->intercept ? "constant" : "0 in every row",
+               *that = d->intercept ? " that the intercept does not say" : "";
+    if (count == 1)
         sgfsi_warn(d->warnings, log,
-                   "%lld columns (the first is \"%s\") are %s: the data say nothing about them%s.",
-                   (long long)count, name[0], d->intercept ? "constant" : "0 in every row",
-                   d->intercept ? " that the intercept does not say" : "");
+                   "Column \"%s\" is %s: the data say nothing about it%s. Leave it out with --drop "
+                   "%s%s%s.",
+                   name[0], is, that, quote, all, quote);
+    else if (count > 0)
+        sgfsi_warn(d->warnings, log,
+                   "%lld columns are %s: the data say nothing about them%s. Leave them out with "
+                   "--drop %s%s%s%s.",
+                   (long long)count, is, that, quote, all, count > NAMED ? ",..." : "", quote);
 }
 
 /* Are these as many numbers as there are rows, one after another, each once and in any order? Their
@@ -139,8 +146,9 @@ static void warn_of_row_numbers(const sgfs_data *d, const sgfsi_log *log) {
     if (dates[0] != '\0')
         sgfsi_warn(d->warnings, log,
                    "Dates written as numbers, such as %s, are far apart at the end of a month and "
-                   "of a year: leave them out with --drop %s, or count the days since one of them.",
-                   number, dates);
+                   "of a year: --date %s makes year, month and weekday of them, --drop %s leaves them "
+                   "out.",
+                   number, dates, dates);
 }
 
 /* One row may decide a coefficient where its value lies so far out that it makes a good part of the
@@ -415,6 +423,10 @@ static sgfs_status wrap(sgfs_data *d, const sgfs_arrays *a, const sgfs_config *c
                           "sgfs_data_wrap: needs at least one row, exactly one of x, x32 and "
                           "csr_start, and a row_stride of 0 or at least cols.");
     }
+    if (sgfsi_config_text(cfg, "data.date")[0] != '\0')
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--date is for columns of dates in a file or a table; arrays hold "
+                          "numbers: put year, month and weekday there.");
     t->rows = a->rows;
     t->cols = a->cols;
     t->row_stride = a->row_stride != 0 ? a->row_stride : a->cols;

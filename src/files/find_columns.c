@@ -258,6 +258,13 @@ bool sgfsi_run_columns_words(const sgfsi_run_columns *c, int64_t col) {
     return words;
 }
 
+bool sgfsi_run_columns_dates(const sgfsi_run_columns *c, int64_t col) {
+    bool dates = false;
+    for (int64_t j = 0; c->recipe != NULL && j < c->wanted.features && !dates; j++)
+        dates = c->feature[j] == col && sgfsi_recipe_dates(c->recipe, j);
+    return dates;
+}
+
 sgfs_status sgfsi_run_columns_last_place(sgfsi_run_columns *c, const char *path, int64_t *last,
                                          sgfs_err *err) {
     int64_t number;

@@ -43,6 +43,7 @@ sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg) {
         .na = sgfsi_na_of(cfg),
         .single = strcmp(sgfsi_config_text(cfg, "data.storage"), "f32") == 0,
         .categorical = sgfsi_config_text(cfg, "data.categorical"),
+        .date = sgfsi_config_text(cfg, "data.date"),
         .drop = late ? "" : sgfsi_config_text(cfg, "data.drop"),
         .labels = sgfsi_config_text(cfg, "data.labels"),
         .columns = sgfsi_config_int(cfg, "data.columns"),
@@ -125,17 +126,21 @@ sgfs_status sgfsi_reader_check(const sgfs_reader_kind *reader, const char *path,
         bool given;
         const char *flag;
     } flags[] = {{options->labels != NULL && options->labels[0] != '\0', "labels"},
+                 {options->date != NULL && options->date[0] != '\0', "date"},
                  {options->columns > 0, "columns"},
                  {options->zero_based, "zero-based"},
                  {options->dense, "dense"}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        const sgfs_reader_kind *const *owner = sgfsi_readers;
+        char owners[80] = "";
         if (!flags[i].given || owns(reader, flags[i].flag)) continue;
-        while (!owns(*owner, flags[i].flag)) owner++;
+        for (const sgfs_reader_kind *const *k = sgfsi_readers; *k != NULL; k++)
+            if (owns(*k, flags[i].flag))
+                sgfsi_append(owners, sizeof owners, "%s%s", owners[0] != '\0' ? " and " : "",
+                             (*k)->name);
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "%s: --%s is for files of kind %s, and this one is read as %s; leave it "
                           "out (`sgfs list readers`).",
-                          path, flags[i].flag, (*owner)->name, reader->name);
+                          path, flags[i].flag, owners, reader->name);
     }
     return SGFS_OK;
 }

@@ -28,14 +28,17 @@ class Terminal:
     """A screen of 80 columns, read as it looks. -J would join lines that the terminal had to break: what is wider than
     the screen is seen by the difference."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *shell):
         self.tmux = ["tmux", "-L", f"sgfs-{folder.name}-{time.monotonic_ns()}", "-f", "/dev/null"]
         subprocess.run([*self.tmux, "new-session", "-d", "-x", "80", "-y", "60", "-c", str(folder), "env", "PS1=$ ",
-                        "TERM=screen", "sh"], check=True)
+                        "TERM=screen", *(shell or ("sh",))], check=True)
         self.wait_for(r"^\$ ?$")  # what is typed before the shell asks is echoed twice, once without the prompt
 
+    def press(self, *keys):
+        subprocess.run([*self.tmux, "send-keys", *keys], check=True)
+
     def type(self, line):
-        subprocess.run([*self.tmux, "send-keys", line, "Enter"], check=True)
+        self.press(line, "Enter")
 
     def screen(self, *flags):
         return subprocess.run([*self.tmux, "capture-pane", "-p", *flags], check=True, capture_output=True,

@@ -443,7 +443,7 @@ def test_one_sentence_and_its_options_work(sgfs):
     assert "Write decimal points (1.5 for 1,5)." in done.stderr
     options = done.stderr.split("the others can be: ")[1].split(" (or")[0]
     words = shlex.split(options)
-    assert "auto" in words and "drop" in words and words[words.index("--drop") + 1] == "id,day"
+    assert "auto" in words and "drop" in words and words[words.index("--drop") + 1] == "id" and words[words.index("--date") + 1] == "day"
     words[words.index("--drop") + 1] += ",5"  # whose commas are the file's business
     done = sgfs.ok("optimize", "logistic", "--data", "first.csv", *words)
     assert "29 of 200 rows" in done.stderr

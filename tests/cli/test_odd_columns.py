@@ -21,7 +21,7 @@ def table(sgfs, name, column, values):
 ODD = {
     "id": ([f"u{i:04d}" for i in range(ROWS)], "60 different words in 60 rows", "looks like an identifier", "--drop"),
     "nearly": ([f"name {i // 2 if i < 24 else i}" for i in range(ROWS)], "48 different words in 60 rows", "identifier"),
-    "day": ([f"2024-{1 + i // 28:02d}-{1 + i % 28:02d}" for i in range(ROWS)], "looks like a date", "2024-01-01"),
+    "day": ([f"2024-{1 + i // 28:02d}-{1 + i % 28:02d}" for i in range(ROWS)], "60 different dates such as", "2024-01-01", "--date day"),
     "seen": ([f"{1 + i % 12}/{1 + i % 28}/24 08:15" for i in range(ROWS)], "looks like a date"),
     "paid": ([f"${1000 + 37 * i:,}" for i in range(ROWS)], "number with signs in it", '"$1,000"', "--drop"),
     "share": ([f"{i}.5 %" for i in range(ROWS)], "number with signs in it"),
@@ -54,9 +54,9 @@ def test_auto_names_all_such_columns_at_once(sgfs):
     rows = [f"u{i:04d},2024-{1 + i // 28:02d}-{1 + i % 28:02d},{'red' if i % 3 else 'blue'},{i % 7},{i % 2}" for i in range(ROWS)]
     write(sgfs.folder / "both.csv", ["id,day,colour,x,y", *rows])
     done = sgfs(*OPTIMIZE, "both.csv", "--categorical", "auto")
-    assert done.returncode == 3 and '"id"' in done.stderr and '"day"' in done.stderr and "--drop id,day" in done.stderr, done.stderr
+    assert done.returncode == 3 and '"id"' in done.stderr and '"day"' in done.stderr and "--drop id;" in done.stderr and "--date day" in done.stderr, done.stderr
     assert '"colour"' not in done.stderr
-    sgfs.ok(*OPTIMIZE, "both.csv", "--categorical", "auto", "--drop", "id,day")
+    sgfs.ok(*OPTIMIZE, "both.csv", "--categorical", "auto", "--drop", "id", "--date", "day")
 
 
 def test_auto_refuses_thousands_of_words(sgfs):
@@ -68,7 +68,7 @@ def test_auto_refuses_thousands_of_words(sgfs):
 
 
 def test_without_categorical_the_first_such_cell_says_so(sgfs):
-    for value, said in (("$86,974", "write 86974"), ("2024-03-17", "looks like a date"), ("blue", "name it in --categorical")):
+    for value, said in (("$86,974", "write 86974"), ("2024-03-17", "--date c makes"), ("17.3.24", "looks like a date"), ("blue", "name it in --categorical")):
         table(sgfs, "cell.csv", "c", [value] * 5)
         done = sgfs(*OPTIMIZE, "cell.csv")
         assert done.returncode == 3 and said in done.stderr, done.stderr

@@ -147,6 +147,18 @@ def test_a_picture_without_a_file_is_in_characters(site):
 
 
 @needs_gnuplot
+def test_each_effect_has_a_line_of_its_own_in_characters(sgfs):
+    x = np.random.default_rng(4).normal(size=(200, 24)) + 1
+    names = [f"column_{k}" for k in range(24)]
+    write(sgfs.folder / "wide.csv", [",".join([*names, "y"]), *(",".join(f"{v:.3f}" for v in [*row, row[0] * row[1]])
+                                                                for row in x)])
+    sgfs.ok("sample", "linear", "--data", "wide.csv", "--target", "y", *SHORT, "--out", "wide.run", "-q")
+    shown = [line.split("+|")[0].strip() for line in sgfs.ok("plot", "wide.run", "forest").stdout.splitlines()
+             if "+|" in line]
+    assert [name for name in shown if name] == [*names, "log_sigma"]
+
+
+@needs_gnuplot
 def test_several_runs_stand_side_by_side(site):
     site.ok("sample", "logistic", "--data", "good.csv", "--out", "exact.run", "-q")
     site.ok("report", "exact.run", "sgld.run", "--out", "two.html", "-q")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""docs/tutorial.md: every command of it runs, in order, and its table is the one that comes out. The table of customers
-is made by awk, whose random numbers differ from one awk to another: ratios agree within what two tables may differ."""
+"""docs/tutorial.md: every command of it runs, in order, and its table is the one that comes out; the README's commands,
+table and picture are those of the page. The table of customers is made by awk, whose random numbers differ from one awk
+to another: ratios agree within what two tables may differ."""
 import csv
 import math
 import os
@@ -13,7 +14,8 @@ import pytest
 
 from cli_program import PROGRAM
 
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "tutorial.md"
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+PAGE, README = DOCS / "tutorial.md", DOCS.parent / "README.md"
 
 
 @pytest.fixture(scope="module")
@@ -63,3 +65,25 @@ def test_what_it_leaves_behind(folder):
         assert "<svg" in (folder / "effects.svg").read_text() and (folder / "customers.html").stat().st_size > 10000
     text = (folder / "all.txt").read_text()
     assert text.startswith("Trust: ") and abs(float(re.search(r"error rate +(\S+)", text)[1]) - 0.284) < 0.03
+
+
+def commands(text):
+    """Commands of the program in a page, each as its words."""
+    return [" ".join(c.replace("\\\n", " ").split()) for c in re.findall(r"^(?:\$ )?(sgfs (?:[^\n]|(?<=\\)\n)*)", text, re.M)]
+
+
+def test_the_readme_shows_the_same():
+    page, readme = PAGE.read_text(), README.read_text()
+    shown = [c for c in commands(readme) if not c.startswith("sgfs help")]
+    assert len(shown) >= 5 and set(shown) <= set(commands(page))
+    assert ratios(readme) == ratios(page)
+
+
+def test_the_picture_of_the_readme_is_that_of_the_page(folder):
+    if shutil.which("gnuplot") is None:
+        pytest.skip("gnuplot is not installed")
+
+    def labels(path):
+        return re.findall(r">([^<>]+)</tspan>|>([^<>]+)</text>", path.read_text())
+    assert "docs/effects.svg" in README.read_text()
+    assert len(labels(DOCS / "effects.svg")) > 7 and labels(DOCS / "effects.svg") == labels(folder / "effects.svg")

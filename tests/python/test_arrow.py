@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Files of Arrow, as pyarrow and polars write them, give what a CSV file of the same rows gives."""
+import datetime
 import json
 import os
 import subprocess
@@ -103,8 +104,10 @@ def test_polars(optimise, csv, tmp_path):
 
 
 @pytest.mark.parametrize("column, says", [
-    (pa.array([0] * ROWS, pa.date32()), 'column "extra" holds dates'),
-    (pa.array([[1]] * ROWS), 'column "extra" holds lists'),
+    (pa.array([0] * ROWS, pa.date32()),
+     '"extra" holds dates; "word" holds words. With these options they can be: --categorical auto --date extra'),
+    (pa.array([[1]] * ROWS),
+     '"extra" holds lists; "word" holds words. With these options they can be: --categorical auto --drop extra'),
 ])
 def test_other_types_are_refused_unless_dropped(optimise, csv, tmp_path, column, says):
     path = write(tmp_path / "a", pa.table({"extra": column, **COLUMNS}))
@@ -112,6 +115,26 @@ def test_other_types_are_refused_unless_dropped(optimise, csv, tmp_path, column,
                           capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 3 and says in done.stderr
     assert optimise(path, "--drop", "extra") == optimise(csv)
+
+
+def test_dates_of_every_type_are_those_of_a_text(optimise, tmp_path):
+    """Days, parts of a second and texts: before 1970, too, and at the edge of an hour."""
+    at = [datetime.datetime(1966, 11, 3, 23) + datetime.timedelta(hours=1777 * i) for i in range(ROWS)]
+    path = tmp_path / "text.csv"
+    names = list(COLUMNS)
+    cells = [[str(t) for t in at]] + [["" if v is None else str(int(v)) if isinstance(v, bool) else str(v)
+                                       for v in column.to_pylist()] for column in COLUMNS.values()]
+    path.write_text("\n".join([",".join(["when", *names]), *map(",".join, zip(*cells))]) + "\n")
+    expected = optimise(path, "--date", "when")
+    assert "hour(when)=3" in expected[0]
+    texts = pa.array(cells[0])
+    units = [pa.array(at, pa.timestamp(unit)) for unit in ("s", "ms", "us", "ns")]
+    for column in (texts, texts.dictionary_encode(), *units, pa.array(at, pa.timestamp("us", "UTC"))):
+        table = pa.table({"when": column, **COLUMNS})
+        assert optimise(write(tmp_path / "a", table), "--date", "when") == expected, column.type
+    days = [optimise(write(tmp_path / "a", pa.table({"when": pa.array([t.date() for t in at], kind), **COLUMNS})),
+                     "--date", "when") for kind in (pa.date32(), pa.date64())]
+    assert days[0] == days[1] and "month(when)=1" in days[0][0] and "hour(when)=3" not in days[0][0]
 
 
 def test_compressed_batches_are_refused(program, tmp_path):

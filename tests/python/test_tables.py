@@ -94,6 +94,26 @@ def test_what_is_no_number_is_refused_by_name(sgfs, base, kind):
         draws(sgfs, base.assign(odd=NEITHER[kind]()))
 
 
+def test_dates_are_taken_apart(sgfs, base, monkeypatch):
+    """Those of pandas, polars and numpy, with pyarrow and without."""
+    when = pandas.date_range("2020-01-31 05:00", periods=ROWS, freq="97h")
+    with pytest.raises(sgfs.DataError, match='when.*holds dates.* can be: date="when"'):
+        draws(sgfs, base.assign(when=when))
+    expected = draws(sgfs, base.assign(when=when.strftime("%Y-%m-%dT%H:%M")), date="when", drop="hour(when)")
+    assert {"year(when)", "month(when)=4", "weekday(when)=Sat"} <= set(expected.names)
+    tables = [base.assign(when=when), {**{c: base[c].to_numpy() for c in base}, "when": when.to_numpy()}]
+    if (polars := pytest.importorskip("polars")) is not None:
+        tables.append(polars.DataFrame({**{c: base[c].to_numpy() for c in base}, "when": when.to_numpy()}))
+    for table in tables:
+        fit = draws(sgfs, table, date="when", drop="hour(when)")
+        assert set(fit.names) == set(expected.names)
+    new = base.assign(when=when)[:5]
+    assert np.allclose(expected.predict(new), fit.predict(new), atol=0.3)
+    monkeypatch.setattr("sgfs._tables._pyarrow", lambda: None)
+    for table in tables[:2]:
+        assert set(draws(sgfs, table, date="when", drop="hour(when)").names) == set(expected.names)
+
+
 def test_names_of_columns(sgfs, base):
     def names(*of):
         return draws(sgfs, base.set_axis(list(of), axis=1), target="y").names[1:3]

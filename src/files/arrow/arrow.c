@@ -11,6 +11,7 @@
  * shows a word of each before its first row. Memory: one batch of the file.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,13 +23,14 @@
 #include "files/csv/csv.h"
 #include "files/find_columns.h"
 #include "files/flow.h"
+#include "files/text/date.h"
 
 enum { WORD_BYTES = 1024, NOT_YET = -1, MISSING = -2 };
 
 typedef struct column {
     unsigned char role;
-    bool words, ignored; /* ignored: --drop leaves it out, and it may hold anything */
-    int64_t place;       /* in a row; -1: not wanted */
+    bool words, dates, ignored; /* ignored: --drop leaves it out, and it may hold anything */
+    int64_t place;              /* in a row; -1: not wanted */
     sgfsi_word_list known;
     int64_t *number; /* of the dictionary's words: number among known, MISSING or NOT_YET */
     int64_t numbers, replaced;
@@ -54,25 +56,78 @@ static sgfs_status mark(const sgfsi_columns *columns, const char *flag, const ch
     return sgfsi_columns_mark(columns, flag, list, *out, err);
 }
 
-/* Words or numbers? */
-static sgfs_status settle_column(arrow *a, int64_t k, bool named, bool automatic, sgfs_err *err) {
+/* What cannot be used as it is, and the options that would help: all of it in one sentence. */
+typedef struct fault_list {
+    int64_t columns;
+    bool words;
+    char what[400], date[160], drop[160];
+} fault_list;
+
+static void add_fault(fault_list *f, const char *name, const char *holds, char list[160]) {
+    sgfsi_append(f->what, sizeof f->what, "%s\"%.60s\" holds %s", f->columns++ > 0 ? "; " : "",
+                 name, holds);
+    if (list != NULL) sgfsi_append(list, 160, "%s%s", list[0] != '\0' ? "," : "", name);
+}
+
+static sgfs_status fail_faults(const arrow *a, const fault_list *f, sgfs_err *err) {
+    const char *named = a->options.categorical, *date = a->options.date, *drop = a->options.drop;
+    char options[400] = "", before[120] = "";
+    if (f->words && (named == NULL || named[0] == '\0' || strcmp(named, "auto") == 0))
+        sgfsi_append(options, sizeof options, " --categorical auto");
+    else if (f->words)
+        sgfsi_append(options, sizeof options, " --categorical with their names, too");
+    if (f->date[0] != '\0') {
+        if (date != NULL && date[0] != '\0') snprintf(before, sizeof before, "%.100s,", date);
+        sgfsi_append(options, sizeof options, " --date %s%s", before, f->date);
+    }
+    before[0] = '\0';
+    if (f->drop[0] != '\0') {
+        if (drop != NULL && drop[0] != '\0') snprintf(before, sizeof before, "%.100s,", drop);
+        sgfsi_append(options, sizeof options, " --drop %s%s", before, f->drop);
+    }
+    const bool one = f->columns == 1;
+    return sgfsi_fail(
+        err, SGFS_EDATA,
+        "%s: %lld column%s cannot be used as %s: %s. With these options %s can be:%s%s", a->path,
+        (long long)f->columns, one ? "" : "s", one ? "it is" : "they are", f->what,
+        one ? "it" : "they", options,
+        f->date[0] != '\0' ? " (--date makes year, month, weekday and hour of a date)" : "");
+}
+
+/* Words, dates or numbers? */
+static sgfs_status settle_column(arrow *a, int64_t k, bool named, bool automatic,
+                                 fault_list *faults, sgfs_err *err) {
     const sgfsi_ipc_field *f = &a->in.field[k];
     const sgfsi_read_options *o = &a->options;
     column *c = &a->column[k];
-    bool text = f->coded || f->type.kind == SGFSI_IPC_TEXT, target = c->role == SGFSI_ROLE_TARGET;
-    if (f->type.kind == SGFSI_IPC_OTHER)
+    const bool text = f->coded || f->type.kind == SGFSI_IPC_TEXT,
+               target = c->role == SGFSI_ROLE_TARGET, feature = c->role == SGFSI_ROLE_FEATURE;
+    const bool time = f->type.kind == SGFSI_IPC_TIME && !f->coded;
+    if (o->run != NULL) c->dates = sgfsi_run_columns_dates(o->run, k);
+    if (c->dates && (time || (text && f->type.kind == SGFSI_IPC_TEXT))) return SGFS_OK;
+    if (c->dates)
+        return sgfsi_fail(err, SGFS_EDATA, "%s: column \"%.60s\" holds no dates%s.", a->path,
+                          f->name, o->run != NULL ? ", and the run had dates there" : "");
+    if (time && feature && o->run == NULL)
+        return add_fault(faults, f->name, f->type.shown, faults->date), SGFS_OK;
+    if (f->type.kind == SGFSI_IPC_OTHER || f->type.kind == SGFSI_IPC_TIME) {
+        const char *holds = f->type.shown;
+        if (feature && o->run == NULL)
+            return add_fault(faults, f->name, holds, faults->drop), SGFS_OK;
         return sgfsi_fail(err, SGFS_EDATA,
-                          "%s: column \"%.60s\" holds %s, neither numbers nor words: leave it out "
-                          "(--drop), or put a number in its place.",
-                          a->path, f->name, f->type.shown);
+                          "%s: column \"%.60s\" holds %s, and numbers or words are needed there.",
+                          a->path, f->name, holds);
+    }
     c->words = o->run != NULL ? sgfsi_run_columns_words(o->run, k)
                : target       ? text || o->words
                               : named || (text && automatic);
     if (!text || c->words) return SGFS_OK;
+    if (feature && o->run == NULL) {
+        faults->words = true;
+        return add_fault(faults, f->name, "words", NULL), SGFS_OK;
+    }
     return sgfsi_fail(err, SGFS_EDATA, "%s: column \"%.60s\" holds words; %s", a->path, f->name,
-                      o->run != NULL                  ? "the run had numbers there."
-                      : c->role == SGFSI_ROLE_FEATURE ? "say --categorical auto, or name it there."
-                                                      : "numbers are needed there.");
+                      o->run != NULL ? "the run had numbers there." : "numbers are needed there.");
 }
 
 static sgfs_status choose_columns(arrow *a, sgfs_err *err) {
@@ -80,7 +135,8 @@ static sgfs_status choose_columns(arrow *a, sgfs_err *err) {
     const char *list = a->options.categorical;
     const bool automatic = list != NULL && strcmp(list, "auto") == 0;
     char **names = calloc((size_t)cols, sizeof *names);
-    unsigned char *role = calloc((size_t)cols, 1), *named = NULL, *dropped = NULL;
+    unsigned char *role = calloc((size_t)cols, 1), *named = NULL, *dropped = NULL, *dates = NULL;
+    fault_list found = {.columns = 0};
     a->column = calloc((size_t)cols, sizeof *a->column);
     sgfs_status status = names != NULL && role != NULL && a->column != NULL
                              ? SGFS_OK
@@ -91,18 +147,22 @@ static sgfs_status choose_columns(arrow *a, sgfs_err *err) {
     if (status == SGFS_OK)
         status = mark(&columns, "categorical", automatic ? NULL : list, &named, err);
     if (status == SGFS_OK) status = mark(&columns, NULL, a->options.drop, &dropped, err);
+    if (status == SGFS_OK) status = mark(&columns, "date", a->options.date, &dates, err);
     for (int64_t k = 0; k < cols && status == SGFS_OK; k++) {
         column *c = &a->column[k];
         c->role = role[k];
+        c->dates = dates[k] != 0;
         c->place = role[k] != SGFSI_ROLE_NONE ? a->kept++ : -1;
         c->ignored = dropped[k] != 0 && role[k] == SGFSI_ROLE_FEATURE && named[k] == 0;
         if (c->place >= 0 && !c->ignored)
-            status = settle_column(a, k, named[k] != 0, automatic, err);
+            status = settle_column(a, k, named[k] != 0, automatic, &found, err);
     }
+    if (status == SGFS_OK && found.columns > 0) status = fail_faults(a, &found, err);
     free(names);
     free(role);
     free(named);
     free(dropped);
+    free(dates);
     return status;
 }
 
@@ -208,6 +268,29 @@ static sgfs_status store_word(arrow *a, int64_t k, const sgfsi_ipc_array *cells,
     return *to = (double)found, SGFS_OK;
 }
 
+static sgfs_status store_date(arrow *a, int64_t k, const sgfsi_ipc_array *cells, int64_t i,
+                              double *to, sgfs_err *err) {
+    const sgfsi_ipc_field *f = &a->in.field[k];
+    const char *text;
+    size_t bytes;
+    double code;
+    if (f->type.kind == SGFSI_IPC_TIME) return *to = sgfsi_ipc_hours(cells, i), SGFS_OK;
+    if (f->coded) {
+        const sgfsi_ipc_words *w = sgfsi_ipc_dictionary(&a->in, f->id);
+        code = sgfsi_ipc_number(cells, i);
+        bool known = w != NULL && code >= 0 && code < (double)w->count;
+        text = known ? w->text[(int64_t)code] : NULL;
+        bytes = text != NULL ? strlen(text) : 0;
+    } else if (!sgfsi_ipc_text(cells, i, &text, &bytes)) {
+        return sgfsi_ipc_damaged(&a->in, "a text is not there", err);
+    }
+    if (text != NULL && sgfsi_date_hours(text, bytes, to)) return SGFS_OK;
+    const sgfsi_cell cell = trimmed(text != NULL ? text : "", bytes);
+    if (sgfsi_cell_classify(&cell, &code) == SGFSI_CELL_MISSING)
+        return store_missing(a, k, i, to, err);
+    return fail_cell(a, k, i, "holds no date such as 2024-03-17 or 2024-03-17T08:30:00Z.", err);
+}
+
 /* Rows from .. from + n - 1 of column k, each in its row of the caller's. */
 static sgfs_status store_column(arrow *a, int64_t k, int64_t from, int64_t n, double *to,
                                 sgfs_err *err) {
@@ -220,6 +303,8 @@ static sgfs_status store_column(arrow *a, int64_t k, int64_t from, int64_t n, do
         if (c->ignored) continue;
         if (!sgfsi_ipc_is_valid(&cells, i)) {
             status = store_missing(a, k, i, to, err);
+        } else if (c->dates) {
+            status = store_date(a, k, &cells, i, to, err);
         } else if (c->words) {
             status = store_word(a, k, &cells, i, to, err);
         } else {
@@ -378,5 +463,6 @@ const sgfs_reader_kind sgfs_reader_arrow = {
     .name = "arrow",
     .help = "Arrow streams and files (Feather), without compression; columns of words, too",
     .probe = probe_arrow,
+    .flags = (const char *const[]){"date", NULL},
     .flow = flow_arrow,
 };

@@ -180,7 +180,7 @@ static sgfsi_ipc_type int_type(const flat *f, size_t table) {
     return (sgfsi_ipc_type){!known     ? SGFSI_IPC_OTHER
                             : has_sign ? SGFSI_IPC_INT
                                        : SGFSI_IPC_UINT,
-                            bits, "odd integers"};
+                            bits, "odd integers", 0};
 }
 
 static sgfsi_ipc_type type_of(const flat *f, int64_t type, size_t table) {
@@ -188,11 +188,19 @@ static sgfsi_ipc_type type_of(const flat *f, int64_t type, size_t table) {
     int64_t precision = type == 3 ? number(f, table, 0, 2, 0) : -1;
     if (type == 2) return int_type(f, table);
     if (precision == 1 || precision == 2)
-        return (sgfsi_ipc_type){SGFSI_IPC_FLOAT, float_bits[precision], ""};
-    if (type == 5 || type == 20) return (sgfsi_ipc_type){SGFSI_IPC_TEXT, type == 5 ? 32 : 64, ""};
-    if (type == 24) return (sgfsi_ipc_type){SGFSI_IPC_TEXT, 0, ""};
-    if (type == 6) return (sgfsi_ipc_type){SGFSI_IPC_BOOL, 1, ""};
-    return (sgfsi_ipc_type){SGFSI_IPC_OTHER, 0, type == 3 ? "half floats" : types[type].shown};
+        return (sgfsi_ipc_type){SGFSI_IPC_FLOAT, float_bits[precision], "", 0};
+    if (type == 5 || type == 20)
+        return (sgfsi_ipc_type){SGFSI_IPC_TEXT, type == 5 ? 32 : 64, "", 0};
+    if (type == 24) return (sgfsi_ipc_type){SGFSI_IPC_TEXT, 0, "", 0};
+    if (type == 6) return (sgfsi_ipc_type){SGFSI_IPC_BOOL, 1, "", 0};
+    static const int64_t a_second[] = {1, 1000, 1000000, 1000000000};
+    const int64_t unit = number(f, table, 0, 2, type == 8); /* dates: days, milliseconds (also by
+                                                               default); timestamps: as above */
+    if (type == 8 && unit == 0) return (sgfsi_ipc_type){SGFSI_IPC_TIME, 32, "dates", 0};
+    if (type == 8 && unit == 1) return (sgfsi_ipc_type){SGFSI_IPC_TIME, 64, "dates", 3600000};
+    if (type == 10 && unit >= 0 && unit < 4)
+        return (sgfsi_ipc_type){SGFSI_IPC_TIME, 64, "dates", 3600 * a_second[unit]};
+    return (sgfsi_ipc_type){SGFSI_IPC_OTHER, 0, type == 3 ? "half floats" : types[type].shown, 0};
 }
 
 /* What a field and all inside of it have in a batch; false: it is of no kind that is known. */
@@ -230,7 +238,7 @@ static sgfs_status take_field(sgfsi_ipc *a, const flat *f, size_t field, sgfs_er
     size_t index = follow(f, field_at(f, coding, 1, 4));
     out->coded = true;
     out->id = number(f, coding, 0, 8, 0);
-    out->index = index != 0 ? int_type(f, index) : (sgfsi_ipc_type){SGFSI_IPC_INT, 32, ""};
+    out->index = index != 0 ? int_type(f, index) : (sgfsi_ipc_type){SGFSI_IPC_INT, 32, "", 0};
     if (out->index.kind == SGFSI_IPC_OTHER) return sgfsi_ipc_damaged(a, "odd integers", err);
     for (int64_t k = 0; k < a->words; k++)
         if (a->word[k].id == out->id) return SGFS_OK;
@@ -409,6 +417,13 @@ bool sgfsi_ipc_is_valid(const sgfsi_ipc_array *array, int64_t i) {
     return array->valid == NULL || (array->valid[i / 8] >> (i % 8) & 1) != 0;
 }
 
+double sgfsi_ipc_hours(const sgfsi_ipc_array *array, int64_t i) {
+    const int64_t an_hour = array->type.an_hour;
+    if (an_hour == 0) return 24 * (double)(int32_t)sgfsi_get_u32(array->data + 4 * i);
+    const int64_t x = (int64_t)sgfsi_get_u64(array->data + 8 * i);
+    return (double)(x / an_hour - (x % an_hour < 0));
+}
+
 double sgfsi_ipc_number(const sgfsi_ipc_array *array, int64_t i) {
     const unsigned char *data = array->data;
     const sgfsi_ipc_kind kind = array->type.kind;
@@ -478,7 +493,8 @@ static sgfs_status take_dictionary(sgfsi_ipc *a, size_t header, sgfs_err *err) {
     const sgfsi_ipc_type *type = &a->field[field].type;
     sgfsi_ipc_array values;
     if (number(&f, header, 2, 1, 0) == 0) forget_words(w);
-    if (type->kind == SGFSI_IPC_OTHER) return SGFS_OK; /* refused where the column is wanted */
+    if (type->kind == SGFSI_IPC_OTHER || type->kind == SGFSI_IPC_TIME)
+        return SGFS_OK; /* refused where the column is wanted */
     status = take_array(a, type, 0, 0, variadic_at(a, 0), &values, err);
     w->bytes += (double)a->body_bytes + (double)values.rows * WORD_ROOM;
     if (status == SGFS_OK) status = sgfsi_check_bytes(a->path, w->bytes, a->most_bytes, err);

@@ -11,19 +11,21 @@
 #include "base/bytes.h"
 
 typedef enum sgfsi_ipc_kind {
-    SGFSI_IPC_OTHER, /* dates, lists, bytes, ...: neither numbers nor words */
+    SGFSI_IPC_OTHER, /* lists, bytes, ...: neither numbers nor words */
     SGFSI_IPC_BOOL,
     SGFSI_IPC_INT,
     SGFSI_IPC_UINT,
     SGFSI_IPC_FLOAT,
-    SGFSI_IPC_TEXT
+    SGFSI_IPC_TEXT,
+    SGFSI_IPC_TIME /* days, or a part of a second, since 1970 */
 } sgfsi_ipc_kind;
 
 /* How values of a column lie in memory. */
 typedef struct sgfsi_ipc_type {
     sgfsi_ipc_kind kind;
     int bits;          /* of a number; of the offsets of a text, 0 where it has views */
-    const char *shown; /* in a sentence, of kind OTHER */
+    const char *shown; /* in a sentence, of kinds OTHER and TIME */
+    int64_t an_hour;   /* of kind TIME: units; 0: they are days */
 } sgfsi_ipc_type;
 
 typedef struct sgfsi_ipc_field {
@@ -88,6 +90,7 @@ const sgfsi_ipc_words *sgfsi_ipc_dictionary(const sgfsi_ipc *a, int64_t id);
 
 bool sgfsi_ipc_is_valid(const sgfsi_ipc_array *array, int64_t i);
 double sgfsi_ipc_number(const sgfsi_ipc_array *array, int64_t i); /* of kinds BOOL to FLOAT */
+double sgfsi_ipc_hours(const sgfsi_ipc_array *array, int64_t i);  /* of kind TIME; since 1970 */
 /* A text where it lies; false: the file is damaged. */
 bool sgfsi_ipc_text(const sgfsi_ipc_array *array, int64_t i, const char **text, size_t *bytes);
 sgfs_status sgfsi_ipc_damaged(const sgfsi_ipc *a, const char *what, sgfs_err *err);

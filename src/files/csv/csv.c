@@ -81,6 +81,24 @@ static sgfs_status mark_columns(const sgfsi_columns *columns, const char *flag, 
     return none ? SGFS_OK : sgfsi_columns_mark(columns, flag, list, *mark, err);
 }
 
+/* --date: columns of dates; for a run, those it had. */
+static sgfs_status choose_dates(csv *c, const sgfsi_columns *columns, sgfs_err *err) {
+    unsigned char *mark;
+    sgfs_status status = mark_columns(columns, "date", c->options.date, &mark, err);
+    for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
+        const unsigned char role = c->plan.role[i];
+        bool of_run = c->options.run != NULL && sgfsi_run_columns_dates(c->options.run, i);
+        if (role != SGFSI_ROLE_NONE && (mark[i] || of_run)) c->plan.words_of[i] = SGFSI_CSV_DATES;
+        if (!mark[i] || role == SGFSI_ROLE_NONE || role == SGFSI_ROLE_FEATURE) continue;
+        status = sgfsi_fail(err, SGFS_EUSAGE,
+                            "%s: column %lld (\"%.40s\") is the target, the weights or the "
+                            "exposure, and --date is for features.",
+                            c->path, (long long)i + 1, c->format.names[i]);
+    }
+    free(mark);
+    return status;
+}
+
 /* --categorical: columns that are not read may be named, those that are no features may not. With
  * "auto", those in which an earlier reading of the file found words. */
 static sgfs_status choose_words(csv *c, const sgfsi_columns *columns, sgfs_err *err) {
@@ -102,7 +120,8 @@ static sgfs_status choose_words(csv *c, const sgfsi_columns *columns, sgfs_err *
             mark[i] = known->dictionary[k].count > 0;
             break;
         }
-        if (mark[i] == 0 || role == SGFSI_ROLE_NONE) continue;
+        bool dates = c->plan.words_of[i] == SGFSI_CSV_DATES;
+        if (mark[i] == 0 || role == SGFSI_ROLE_NONE || dates) continue;
         status = role == SGFSI_ROLE_FEATURE
                      ? add_words(c, i, err)
                      : sgfsi_fail(err, SGFS_EUSAGE,
@@ -116,10 +135,11 @@ static sgfs_status choose_words(csv *c, const sgfsi_columns *columns, sgfs_err *
 /* The row numbers of the file are no feature, unless --features, --drop or --categorical names
  * them: then they are what the user says. */
 static sgfs_status leave_out_row_numbers(csv *c, const sgfsi_columns *columns, sgfs_err *err) {
-    const char *said[] = {c->options.drop, c->plan.automatic ? "" : c->options.categorical};
+    const char *said[] = {c->options.drop, c->options.date,
+                          c->plan.automatic ? "" : c->options.categorical};
     bool ours = c->format.numbered && c->options.run == NULL && c->options.features[0] == '\0' &&
                 c->plan.role[0] == SGFSI_ROLE_FEATURE;
-    for (int k = 0; ours && k < 2; k++) {
+    for (int k = 0; ours && k < 3; k++) {
         unsigned char *mark;
         sgfs_status status = mark_columns(columns, NULL, said[k], &mark, err);
         ours = status == SGFS_OK && mark[0] == 0;
@@ -145,7 +165,7 @@ static sgfs_status choose_columns(csv *c, sgfs_err *err) {
     c->plan.words_of = malloc((size_t)c->format.cols * sizeof *c->plan.words_of);
     if (c->plan.role == NULL || c->plan.words_of == NULL)
         return sgfsi_fail_memory(err, "column roles");
-    for (int64_t i = 0; i < c->format.cols; i++) c->plan.words_of[i] = -1;
+    for (int64_t i = 0; i < c->format.cols; i++) c->plan.words_of[i] = SGFSI_CSV_NUMBERS;
     sgfs_status status = sgfsi_columns_select(&columns, NULL, &c->options, c->plan.role, err);
     if (status == SGFS_OK) status = leave_out_row_numbers(c, &columns, err);
     for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
@@ -155,14 +175,16 @@ static sgfs_status choose_columns(csv *c, sgfs_err *err) {
                          : c->options.words && c->plan.role[i] == SGFSI_ROLE_TARGET;
         if (words) status = add_words(c, i, err);
     }
+    if (status == SGFS_OK) status = choose_dates(c, &columns, err);
     if (status == SGFS_OK) status = choose_words(c, &columns, err);
     if (status != SGFS_OK) return status;
     /* Features that --drop will leave out keep their place, so that numbers still count the
      * file's columns, and may hold anything. */
     status = mark_columns(&columns, NULL, c->options.drop, &mark, err);
     for (int64_t i = 0; i < columns.cols && status == SGFS_OK; i++) {
-        bool numbers = c->plan.role[i] == SGFSI_ROLE_FEATURE && c->plan.words_of[i] == -1;
-        if (mark[i] && numbers) c->plan.words_of[i] = -2;
+        bool numbers =
+            c->plan.role[i] == SGFSI_ROLE_FEATURE && c->plan.words_of[i] == SGFSI_CSV_NUMBERS;
+        if (mark[i] && numbers) c->plan.words_of[i] = SGFSI_CSV_IGNORED;
     }
     free(mark);
     return status;
@@ -575,6 +597,7 @@ const sgfs_reader_kind sgfs_reader_csv = {
     .name = "csv",
     .help = "text with commas, semicolons, tabs, bars or blanks between cells; .gz too",
     .probe = probe_csv,
+    .flags = (const char *const[]){"date", NULL},
     .text = true,
     .flow = flow_csv,
 };

@@ -3,8 +3,9 @@
  *
  *     empty, NA, ?                   --na drop, --na mean; --drop where every row is empty
  *     words                          --categorical
+ *     dates                          --date
  *     another word in most rows,     --drop: nothing can be learnt from them as they are
- *     dates, amounts, numbers
+ *     other dates, amounts, numbers
  *     with a few words among them
  *     infinite, 1,5                  nothing: the file has to be mended
  *
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files/text/date.h"
 #include "files/text/looks.h"
 
 /* ---- collecting ------------------------------------------------------------------------------ */
@@ -115,7 +117,7 @@ bool sgfsi_csv_faults_text(const sgfsi_csv_faults *f) {
 
 /* ---- what a column of text is ---------------------------------------------------------------- */
 
-typedef enum nature { WORDS, NAMES, SIGNS, COMMAS, NUMBERS, EMPTY } nature;
+typedef enum nature { WORDS, DATES, NAMES, SIGNS, COMMAS, NUMBERS, EMPTY } nature;
 
 /* By the rules of --categorical auto (transform_columns.c), so that what is called words here is
  * taken there. */
@@ -124,6 +126,7 @@ static nature judge(const sgfsi_csv_fault *c, int64_t rows) {
     bool many = c->words.count > FEW;
     if (c->text == 0 && c->missing - c->infinite == rows && rows > 0) return EMPTY;
     if (c->comma) return COMMAS;
+    if (sgfsi_words_are_dates(c->words.count, c->words.text)) return DATES;
     if (many && sgfsi_words_look_like(c->words.count, c->words.text) != NULL) return SIGNS;
     if (2 * (c->text + c->missing) < rows) return NUMBERS;
     return many && (c->words.count > SGFSI_MAX_LEVELS || 2 * c->words.count > rows) ? NAMES : WORDS;
@@ -136,20 +139,22 @@ enum { OPTIONS_ROOM = 224, TARGET_ROOM = 160 };
 /* Columns that no option mends but --drop. Numbers with commas are the file's business. */
 static bool is_to_drop(const sgfsi_csv_fault *c, int64_t rows) {
     nature is = judge(c, rows);
-    return is == EMPTY || (c->text > 0 && is != WORDS && is != COMMAS);
+    return is == EMPTY || (c->text > 0 && is != WORDS && is != DATES && is != COMMAS);
 }
 
-/* The columns of the file that were asked for already, and those of words (drop: those that have to
- * go), by name; by number where a name has a comma in it or `numbers` says so. */
+/* The columns of the file that an option has already, and those of that nature (NAMES: those that
+ * have to go), by name; by number where a name has a comma in it or `numbers` says so. */
 static void list_columns(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, int64_t rows,
-                         bool drop, bool numbers, char out[OPTIONS_ROOM]) {
-    const char *before = drop ? a->options->drop : a->options->categorical;
+                         nature is, bool numbers, char out[OPTIONS_ROOM]) {
+    const char *before = is == NAMES   ? a->options->drop
+                         : is == DATES ? a->options->date
+                                       : a->options->categorical;
     out[0] = '\0';
     if (before != NULL) sgfsi_append(out, OPTIONS_ROOM, "%.100s", before);
     for (int64_t j = 0; j < f->cols; j++) {
         const char *name = a->format->names[j], *comma = out[0] != '\0' ? "," : "";
         const sgfsi_csv_fault *c = &f->column[j];
-        if (!(drop ? is_to_drop(c, rows) : c->text > 0 && judge(c, rows) == WORDS)) continue;
+        if (!(is == NAMES ? is_to_drop(c, rows) : c->text > 0 && judge(c, rows) == is)) continue;
         if (numbers || strchr(name, ',') != NULL)
             sgfsi_append(out, OPTIONS_ROOM, "%s%lld", comma, (long long)j + 1);
         else sgfsi_append(out, OPTIONS_ROOM, "%s%s", comma, name);
@@ -167,23 +172,28 @@ static void make_options(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, in
                          char out[OPTIONS_ROOM]) {
     const char *named = a->options->categorical;
     char list[OPTIONS_ROOM];
-    bool words = false, others = false, missing = false;
+    bool words = false, dates = false, others = false, missing = false;
     out[0] = '\0';
     for (int64_t j = 0; j < f->cols; j++) {
         const sgfsi_csv_fault *c = &f->column[j];
         bool use = !is_to_drop(c, rows);
         words = words || (c->text > 0 && judge(c, rows) == WORDS);
+        dates = dates || (c->text > 0 && judge(c, rows) == DATES);
         others = others || !use;
         missing = missing || (c->missing > c->infinite && use);
     }
     if (words && (named == NULL || named[0] == '\0')) add_option(out, "categorical", "auto");
     else if (words) {
-        list_columns(a, f, rows, false, false, list);
+        list_columns(a, f, rows, WORDS, false, list);
         add_option(out, "categorical", list);
     }
+    if (dates) {
+        list_columns(a, f, rows, DATES, false, list);
+        add_option(out, "date", list);
+    }
     if (others) {
-        list_columns(a, f, rows, true, false, list);
-        if (strlen(list) > 100) list_columns(a, f, rows, true, true, list);
+        list_columns(a, f, rows, NAMES, false, list);
+        if (strlen(list) > 100) list_columns(a, f, rows, NAMES, true, list);
         add_option(out, "drop", list);
     }
     if (missing && a->options->na == SGFSI_NA_ERROR) add_option(out, "na", "drop");
@@ -256,7 +266,7 @@ static sgfs_status fail_empty(const sgfsi_csv_asked *a, const sgfsi_csv_faults *
                               a->role[j] == SGFSI_ROLE_TARGET ? "target" : "weight or exposure",
                               (long long)rows);
     }
-    list_columns(a, f, rows, true, false, drop);
+    list_columns(a, f, rows, NAMES, false, drop);
     add_option(option, "drop", drop);
     if (missing > 0)
         snprintf(others, sizeof others, "; %lld other cells are empty: --na drop or --na mean",
@@ -307,9 +317,15 @@ static sgfs_status fail_missing(const sgfsi_csv_asked *a, const sgfsi_csv_faults
 static sgfs_status fail_text(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, int64_t col,
                              int64_t rows, sgfs_err *err) {
     const sgfsi_csv_fault *c = &f->column[col];
-    char advice[256], target[TARGET_ROOM];
+    char advice[320], target[TARGET_ROOM];
+    const char *name = a->format->names[col];
     const char *like = sgfsi_looks_like(c->text_shown);
     if (c->comma) snprintf(advice, sizeof advice, "%s", sgfsi_csv_comma_advice(a->format));
+    else if (judge(c, rows) == DATES && a->role[col] == SGFSI_ROLE_FEATURE)
+        snprintf(advice, sizeof advice,
+                 "it is a date: --date %.100s makes year, month, weekday and hour of the column, "
+                 "and --drop %.100s leaves it out.",
+                 name, name);
     else if (like != NULL) snprintf(advice, sizeof advice, "%s", like);
     else if (judge(c, rows) == NAMES)
         snprintf(advice, sizeof advice,
@@ -325,13 +341,14 @@ static sgfs_status fail_text(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f
                  "else leave the column out with --drop or --features.");
     return sgfsi_fail(err, SGFS_EDATA,
                       "%s:%lld: column %lld (\"%.40s\") holds \"%s\", not a number; %s%s%s",
-                      a->path, (long long)c->text_line, (long long)col + 1, a->format->names[col],
-                      c->text_shown, advice, header_hint(a, c->text_line), target_hint(a, target));
+                      a->path, (long long)c->text_line, (long long)col + 1, name, c->text_shown,
+                      advice, header_hint(a, c->text_line), target_hint(a, target));
 }
 
 static void add_column(const sgfsi_csv_asked *a, const sgfsi_csv_fault *c, int64_t col,
                        int64_t rows, char *out, size_t room) {
     static const char *const is[] = {[WORDS] = "holds words",
+                                     [DATES] = "holds dates",
                                      [NAMES] = "has another word in most rows",
                                      [SIGNS] = "holds dates or amounts",
                                      [COMMAS] = "looks like numbers with decimal commas",

@@ -27,6 +27,7 @@
 
 #include "base/arena.h"
 #include "base/digits.h"
+#include "files/text/date.h"
 #include "files/text/looks.h"
 
 enum { WORD_CHARS = 1024 };
@@ -182,6 +183,24 @@ static sgfs_status store_missing(reading *r, int64_t col, const sgfsi_cell *cell
     return SGFS_OK;
 }
 
+static sgfs_status store_date(reading *r, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
+    const plan *c = r->plan;
+    char text[SGFSI_SHOWN_ROOM];
+    double x, *to = r->to++;
+    const size_t bytes = sgfsi_cell_text(cell, text, sizeof text);
+    if (bytes < sizeof text && sgfsi_date_hours(text, bytes, to)) return SGFS_OK;
+    sgfsi_cell_kind kind = sgfsi_cell_classify(cell, &x);
+    *to = 0.0;
+    if (kind == SGFSI_CELL_MISSING || kind == SGFSI_CELL_PERHAPS || kind == SGFSI_CELL_NONE)
+        return store_missing(r, col, cell, to, err);
+    sgfsi_cell_show(cell, text);
+    return sgfsi_fail(
+        err, SGFS_EDATA,
+        "%s:%lld: column %lld (\"%.40s\") holds \"%s\", and --date reads dates such as "
+        "2024-03-17 and 2024-03-17T08:30:00Z, which are read in one way only.",
+        c->path, (long long)line_here(r), (long long)col + 1, c->format->names[col], text);
+}
+
 /* What a cell stands for, in a column of words or of numbers. */
 static sgfs_status store_cell(reading *r, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
     double x = 0.0, *to = r->to++;
@@ -247,7 +266,8 @@ static sgfs_status odd_cell(reading *r, int64_t col, const char *s, const char *
             r->plan->format->names[col]);
     }
     if (c->role[col] == SGFSI_ROLE_NONE) return SGFS_OK;
-    if (c->words_of[col] == -2) return *r->to++ = 0.0, SGFS_OK;
+    if (c->words_of[col] == SGFSI_CSV_IGNORED) return *r->to++ = 0.0, SGFS_OK;
+    if (c->words_of[col] == SGFSI_CSV_DATES) return store_date(r, col, &cell, err);
     return store_cell(r, col, &cell, err);
 }
 
@@ -275,7 +295,8 @@ static sgfs_status read_row(reading *r, const char *begin, const char *end, sgfs
     r->to = p->cells + p->rows * c->kept;
     for (; status == SGFS_OK && s != NULL && col < cols; col++) {
         double x;
-        bool number = point && c->words_of[col] == -1 && c->role[col] != SGFSI_ROLE_NONE;
+        bool number =
+            point && c->words_of[col] == SGFSI_CSV_NUMBERS && c->role[col] != SGFSI_ROLE_NONE;
         stop = number ? plain_number(delimiter, s, end, limit, &x) : NULL;
         if (stop != NULL && !(single && overflows(c, x))) {
             *r->to++ = x;

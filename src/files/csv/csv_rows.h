@@ -13,13 +13,16 @@ typedef struct sgfsi_csv_words {
     sgfsi_word_list known;
 } sgfsi_csv_words;
 
+/* Of a column that holds no words: numbers, what nobody will look at, dates. */
+enum { SGFSI_CSV_NUMBERS = -1, SGFSI_CSV_IGNORED = -2, SGFSI_CSV_DATES = -3 };
+
 /* What a part has to know of the file. */
 typedef struct sgfsi_csv_plan {
     const char *path;
     const sgfsi_read_options *options;
     const sgfsi_csv_format *format;
     unsigned char *role;    /* format->cols values of sgfsi_role */
-    int32_t *words_of;      /* format->cols: in words; -1: numbers; -2: nobody will look at it */
+    int32_t *words_of;      /* format->cols: in words; or one of these: */
     int64_t kept;           /* columns wanted */
     int64_t worded;         /* columns of words */
     sgfsi_csv_words *words; /* worded */

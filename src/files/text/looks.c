@@ -8,8 +8,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-static const char date[] = "it looks like a date: put a number in its place, such as the year or "
-                           "the days since some day, or leave the column out with --drop.";
+static const char date[] =
+    "it looks like a date: write it as 2024-03-17, for which there is --date, "
+    "or leave the column out with --drop.";
 static const char amount[] =
     "it looks like a number with signs in it: write 86974 for \"$86,974\", "
     "or leave the column out with --drop.";

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "files/text/date.h"
 #include "files/text/looks.h"
 #include "files/transform/transform_kind.h"
 
@@ -387,7 +388,7 @@ static void say_words(const sgfsi_transform *s) {
  * where nearly every row has another one, where they are thousands, and where they are dates or
  * amounts; whoever means them names the column. Few dates may well be the levels of something. What
  * is wrong with column j goes to `out`; false: nothing. */
-static bool is_odd(const sgfsi_transform *s, int64_t j, char *out, size_t room) {
+static bool is_odd(const sgfsi_transform *s, int64_t j, bool *dates, char *out, size_t room) {
     enum { FEW = 10 };
     const words *w = s->self;
     const sgfsi_dictionary *d = &w->dictionary[j];
@@ -395,7 +396,11 @@ static bool is_odd(const sgfsi_transform *s, int64_t j, char *out, size_t room) 
     if (d->count <= FEW || !w->onehot) return false;
     const char *like = sgfsi_words_look_like(d->count, d->word);
     bool many = rows > 0 && 5 * count >= 4 * rows;
-    if (like != NULL)
+    *dates = sgfsi_words_are_dates(d->count, d->word);
+    if (*dates)
+        snprintf(out, room, "\"%.60s\" holds %lld different dates such as \"%.40s\"", s->in.name[j],
+                 count, d->word[0]);
+    else if (like != NULL)
         snprintf(out, room, "\"%.60s\" holds %lld different texts such as \"%.40s\"; %s",
                  s->in.name[j], count, d->word[0], like);
     else if (many)
@@ -406,32 +411,38 @@ static bool is_odd(const sgfsi_transform *s, int64_t j, char *out, size_t room) 
     else if (count > SGFSI_MAX_LEVELS)
         snprintf(out, room, "\"%.60s\" has %lld different words (\"%.40s\", \"%.40s\", ...)",
                  s->in.name[j], count, d->word[0], d->word[1]);
-    return like != NULL || many || count > SGFSI_MAX_LEVELS;
+    return *dates || like != NULL || many || count > SGFSI_MAX_LEVELS;
 }
 
-/* All such columns in one sentence, as far as it goes, with the option that leaves them out. */
+/* All such columns in one sentence, as far as it goes, with the options that help. */
 static sgfs_status refuse_odd_words(const sgfsi_transform *s, sgfs_err *err) {
-    char what[400], first[400] = "", all[300] = "", drop[200] = "";
+    char what[400], first[400] = "", all[300] = "", drop[200] = "", date[200] = "", help[320];
     int64_t odd = 0, at = -1;
     for (int64_t j = 0; j < s->in.cols; j++) {
-        if (!is_odd(s, j, what, sizeof what)) continue;
+        bool dates;
+        if (!is_odd(s, j, &dates, what, sizeof what)) continue;
         if (odd++ == 0) snprintf(first, sizeof first, "%s", what), at = j;
         size_t end = strcspn(what, "(;"); /* the beginning will do */
         what[what[end] == '(' && end > 0 ? end - 1 : end] = '\0';
         sgfsi_append(all, sizeof all, "%s%s", odd > 1 ? "; " : "", what);
-        sgfsi_append(drop, sizeof drop, "%s%s", odd > 1 ? "," : "", s->in.name[j]);
+        char *list = dates ? date : drop;
+        sgfsi_append(list, sizeof drop, "%s%s", list[0] != '\0' ? "," : "", s->in.name[j]);
     }
     if (odd == 0) return SGFS_OK;
+    snprintf(help, sizeof help, "Leave %s out with --drop %.120s", odd > 1 ? "them" : "it",
+             drop[0] != '\0' ? drop : date);
+    if (date[0] != '\0')
+        snprintf(help, sizeof help, "--date %.80s makes year, month, weekday and hour of %s%s%.80s",
+                 date, strchr(date, ',') != NULL ? "them" : "it",
+                 drop[0] != '\0' ? ", and --drop leaves the others out: --drop " : "", drop);
     if (odd > 1)
         return sgfsi_fail(err, SGFS_EDATA,
-                          "%lld columns would hardly be of use as words: %s. Leave them out with "
-                          "--drop %s, or name those that are meant in --categorical.",
-                          (long long)odd, all, drop);
-    return sgfsi_fail(err, SGFS_EDATA,
-                      "column %s%s Leave it out with --drop %.60s, or name it in --categorical to "
-                      "get %lld columns of it.",
-                      first, first[strlen(first) - 1] == '.' ? "" : ".", drop,
-                      (long long)width(s->self, at));
+                          "%lld columns would hardly be of use as words: %s. %s; or name those "
+                          "that are meant in --categorical.",
+                          (long long)odd, all, help);
+    return sgfsi_fail(
+        err, SGFS_EDATA, "column %s%s %s, or name it in --categorical to get %lld columns of it.",
+        first, first[strlen(first) - 1] == '.' ? "" : ".", help, (long long)width(s->self, at));
 }
 
 /* The words of column j, copied. */

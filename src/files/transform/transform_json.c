@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files/columns.h"
 #include "files/transform/transform_kind.h"
 
 /* ---- telling --------------------------------------------------------------------------------- */
@@ -190,27 +191,44 @@ bool sgfsi_recipe_named(const sgfsi_recipe *r) {
 
 /* ---- new rows -------------------------------------------------------------------------------- */
 
-/* The step that knows words; NULL: none does. */
-static const sgfsi_transform *words_step(const sgfsi_recipe *r) {
-    int64_t i = 0;
-    while (i < r->steps && sgfsi_transform_rows(&r->step[i])) i++;
-    const sgfsi_transform *s = i < r->steps ? &r->step[i] : NULL;
-    return s != NULL && s->kind == &sgfsi_transform_categorical ? s : NULL;
+/* The step that knows dates, or words, of an input, and as which of its columns (*at) the input
+ * reaches it; NULL: none does. Only dates come before words. */
+static const sgfsi_transform *step_of(const sgfsi_recipe *r, const sgfsi_transform_kind *kind,
+                                      int64_t input, int64_t *at) {
+    *at = r->input_col[input];
+    for (int64_t i = 0; i < r->steps; i++) {
+        const sgfsi_transform *s = &r->step[i];
+        if (sgfsi_transform_rows(s)) continue;
+        if (s->kind == kind) return s;
+        if (s->kind != &sgfsi_transform_date || sgfsi_is_date(s, *at)) return NULL;
+        *at = sgfsi_names_find(s->out.cols, s->out.name, s->in.name[*at]);
+        if (*at < 0) return NULL;
+    }
+    return NULL;
 }
 
 const sgfsi_dictionary *sgfsi_recipe_words(const sgfsi_recipe *r, int64_t input) {
-    const sgfsi_transform *s = words_step(r);
-    return s != NULL ? sgfsi_words_of(s, r->input_col[input]) : NULL;
+    int64_t at;
+    const sgfsi_transform *s = step_of(r, &sgfsi_transform_categorical, input, &at);
+    return s != NULL ? sgfsi_words_of(s, at) : NULL;
 }
 
 const char *sgfsi_recipe_reference(const sgfsi_recipe *r, int64_t input) {
-    const sgfsi_transform *s = words_step(r);
-    return s != NULL ? sgfsi_words_reference(s, r->input_col[input]) : NULL;
+    int64_t at;
+    const sgfsi_transform *s = step_of(r, &sgfsi_transform_categorical, input, &at);
+    return s != NULL ? sgfsi_words_reference(s, at) : NULL;
+}
+
+bool sgfsi_recipe_dates(const sgfsi_recipe *r, int64_t input) {
+    int64_t at;
+    const sgfsi_transform *s = step_of(r, &sgfsi_transform_date, input, &at);
+    return s != NULL && sgfsi_is_date(s, at);
 }
 
 sgfs_status sgfsi_recipe_zero_words(sgfsi_recipe *r, sgfs_err *err) {
     for (int64_t i = 0; i < r->steps; i++) {
         sgfsi_transform *s = &r->step[i];
+        if (s->kind == &sgfsi_transform_date) sgfsi_dates_zero(s);
         if (s->kind != &sgfsi_transform_categorical || sgfsi_words_zero(s)) continue;
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--new-words zero is for words that became columns of 0 and 1; the run "

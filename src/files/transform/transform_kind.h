@@ -109,10 +109,11 @@ typedef struct sgfsi_transform_kind {
     void (*need)(const sgfsi_transform *s, const unsigned char *out, unsigned char *in);
 } sgfsi_transform_kind;
 
-extern const sgfsi_transform_kind sgfsi_transform_columns, sgfsi_transform_categorical,
-    sgfsi_transform_complete, sgfsi_transform_fill, sgfsi_transform_drop, sgfsi_transform_log1p,
-    sgfsi_transform_project, sgfsi_transform_standardize, sgfsi_transform_keep_classes,
-    sgfsi_transform_limit, sgfsi_transform_split;
+extern const sgfsi_transform_kind sgfsi_transform_columns, sgfsi_transform_date,
+    sgfsi_transform_categorical, sgfsi_transform_complete, sgfsi_transform_fill,
+    sgfsi_transform_drop, sgfsi_transform_log1p, sgfsi_transform_project,
+    sgfsi_transform_standardize, sgfsi_transform_keep_classes, sgfsi_transform_limit,
+    sgfsi_transform_split;
 extern const sgfsi_transform_kind *const sgfsi_transform_kinds[]; /* NULL-terminated */
 
 /* The parts of --split. */
@@ -196,6 +197,11 @@ void sgfsi_transform_tell_names(const sgfsi_transform *s, const unsigned char *h
 const sgfsi_dictionary *sgfsi_words_of(const sgfsi_transform *s, int64_t j);
 const char *sgfsi_words_reference(const sgfsi_transform *s, int64_t j); /* NULL: none */
 bool sgfsi_words_zero(sgfsi_transform *s);
+
+/* transform_date.c: is column j that goes in one of dates? And: a month that no row of the run had
+ * has 0 in all its columns. */
+bool sgfsi_is_date(const sgfsi_transform *s, int64_t j);
+void sgfsi_dates_zero(sgfsi_transform *s);
 
 /* transform_sparse.c: are the rows of the table better kept sparse? All shapes are known. And: the
  * table, whose rows `data` has, with all steps done, sparse. done: the rows that stay. */

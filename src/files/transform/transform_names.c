@@ -2,7 +2,8 @@
  * transform_names.c: the columns that --drop and --log1p ask for.
  *
  * A column is known by its name now (service=http), by the name or number of the column of the file
- * it came from (service, 3: then all that came from it are meant), or by a range of numbers, 3-7.
+ * it came from (service, 3: then all that came from it are meant), by what stands before the = of
+ * several, month(when), or by a range of numbers, 3-7.
  * Behind --project only p1, p2, ... are left, and numbers count those.
  */
 #include <stdio.h>
@@ -44,6 +45,14 @@ static sgfs_status hit_token(const sgfsi_transform *s, char *token, unsigned cha
         .cols = base->cols, .names = (char *const *)base->name, .named = base->named};
     int64_t from = sgfsi_names_find(s->in.cols, s->in.name, token), to;
     if (from >= 0) return hit[from] = 1, SGFS_OK;
+    bool any = false;
+    for (int64_t j = 0; sgfsi_names_find(base->cols, base->name, token) < 0 && j < s->in.cols;
+         j++) {
+        const size_t length = strlen(token);
+        if (strncmp(s->in.name[j], token, length) != 0 || s->in.name[j][length] != '=') continue;
+        hit[j] = any = true;
+    }
+    if (any) return SGFS_OK;
     sgfs_status status = sgfsi_columns_find(&columns, s->kind->op, token, &from, &to, err);
     if (status == SGFS_OK && base->partial && base->named &&
         sgfsi_names_find(base->cols, base->name, token) < 0)

@@ -20,7 +20,8 @@
 
 enum { LEAST_CELLS = 1 << 22, TIMES = 4, BLOCK = 256 };
 
-/* The step that makes columns of words, where every later one takes rows entry by entry; or -1. */
+/* The step that makes columns of words, where every later one takes rows entry by entry; or -1.
+ * Before it only dates are made into numbers. */
 static int64_t words_step(const sgfsi_recipe *r) {
     int64_t at = -1;
     for (int64_t i = 0; i < r->steps; i++) {
@@ -30,6 +31,7 @@ static int64_t words_step(const sgfsi_recipe *r) {
                      (s->kind->fills != NULL && s->kind->fills(s));
         bool selects = s->kind->selects != NULL && s->kind->selects(s);
         if (s->kind->entries != NULL && !selects) at = i;
+        else if (s->kind == &sgfsi_transform_date) continue;
         else if (whole || at < 0) return -1;
     }
     return at;
@@ -50,7 +52,8 @@ typedef struct thin {
     int64_t *start, count;
     int32_t *col;
     double *value, *y, *weights, *exposure;
-    double *x;    /* a row's features */
+    double *x; /* a row's features, and what the steps before make of them */
+    double *made;
     int32_t *hit; /* and the columns of its entries */
 } thin;
 
@@ -62,19 +65,21 @@ static void free_thin(thin *t) {
     free(t->weights);
     free(t->exposure);
     free(t->x);
+    free(t->made);
     free(t->hit);
 }
 
 static sgfs_status open_thin(thin *t, int64_t rows, sgfs_err *err) {
     const sgfsi_recipe *r = t->r;
-    size_t inputs = (size_t)r->inputs.cols, n = (size_t)rows;
+    size_t inputs = (size_t)r->step[t->at].in.cols, n = (size_t)rows;
     t->start = malloc((n + 1) * sizeof *t->start);
     t->col = malloc((n * inputs + 1) * sizeof *t->col);
     t->value = malloc((n * inputs + 1) * sizeof *t->value);
-    t->x = malloc((inputs + 1) * sizeof *t->x);
+    t->x = malloc(((size_t)r->inputs.cols + 1) * sizeof *t->x);
+    t->made = malloc((inputs + 1) * sizeof *t->made);
     t->hit = malloc((inputs + 1) * sizeof *t->hit);
-    bool made =
-        t->start != NULL && t->col != NULL && t->value != NULL && t->x != NULL && t->hit != NULL;
+    bool made = t->start != NULL && t->col != NULL && t->value != NULL && t->x != NULL &&
+                t->made != NULL && t->hit != NULL;
     for (int64_t k = 0; made && k < r->passed; k++) {
         unsigned char role = r->head->role[r->pass[k]];
         double **array = role == SGFSI_ROLE_TARGET    ? &t->y
@@ -99,7 +104,7 @@ static sgfs_status open_thin(thin *t, int64_t rows, sgfs_err *err) {
 static sgfs_status add_row(thin *t, int64_t row, const double *cell, bool used, sgfs_err *err) {
     const sgfsi_recipe *r = t->r;
     const sgfsi_transform *words = &r->step[t->at];
-    int64_t entries = 0;
+    int64_t entries = 0, bad;
     for (int64_t j = 0; j < r->inputs.cols; j++) {
         t->x[j] = cell[r->input_col[j]];
         if (used && !isfinite(t->x[j]))
@@ -114,11 +119,13 @@ static sgfs_status add_row(thin *t, int64_t row, const double *cell, bool used, 
         else t->exposure[row] = x;
     }
     t->start[row] = t->count;
-    sgfs_status status =
-        used ? words->kind->entries(words, t->x, t->hit, t->x, &entries, err) : SGFS_OK;
+    sgfs_status status = SGFS_OK;
+    if (used) status = sgfsi_recipe_apply(r, t->at, 1, t->x, t->made, &bad, err);
+    if (used && status == SGFS_OK)
+        status = words->kind->entries(words, t->made, t->hit, t->made, &entries, err);
     for (int64_t e = 0; e < entries && status == SGFS_OK; e++) {
         int64_t col = t->hit[e];
-        double x = t->x[e];
+        double x = t->made[e];
         for (int64_t i = t->at + 1; i < r->steps && col >= 0 && status == SGFS_OK; i++) {
             const sgfsi_transform *s = &r->step[i];
             if (!sgfsi_transform_rows(s)) status = s->kind->cell(s, &col, &x, err);

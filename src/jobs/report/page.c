@@ -315,8 +315,9 @@ static void put_effects(const sgfsi_report *r, FILE *f) {
         fputc('\n', f);
     }
     fputs("</tbody></table>\n</div>\n", f);
-    if (s->compared[0] != '\0')
-        fputs("<p class=\"soft\">", f), put(f, s->compared), fputs("</p>\n", f);
+    const char *const said[] = {s->compared, s->units};
+    for (int k = 0; k < 2; k++)
+        if (said[k][0] != '\0') fputs("<p class=\"soft\">", f), put(f, said[k]), fputs("</p>\n", f);
     if (shown < s->dim)
         fprintf(f, "<p class=\"soft\">The first %s of %s parameters; sgfs summary lists all.</p>\n",
                 SGFSI_COMMAS((double)shown), SGFSI_COMMAS((double)s->dim));

@@ -157,7 +157,7 @@ static const char *draw_pairs(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
         sgfsi_plot_data(f, k);
         put_ellipse(f, &a, 0.5);
         fputc('\n', f);
-        put_ellipse(f, &a, 0.95);
+        put_ellipse(f, &a, 0.9);
         sgfsi_plot_end(f);
     }
     for (int k = 0; k < 2; k++) {
@@ -182,7 +182,7 @@ static const char *draw_pairs(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
     fputc('\n', f);
     snprintf(
         p->alt, sizeof p->alt,
-        "Draws of %.100s against %.100s with the ellipses of 50 %% and 95 %%: correlation %.2f.",
+        "Draws of %.100s against %.100s with the ellipses of 50 %% and 90 %%: correlation %.2f.",
         name[0], name[1], correlation);
     return NULL;
 }
@@ -192,7 +192,7 @@ const sgfsi_picture_kind sgfsi_picture_pairs = {
     .help = "two parameters against each other, with ellipses: those most correlated",
     .title = "Pair",
     .note =
-        "The pairs of parameters whose draws are most correlated. The ellipses hold 50 % and 95 "
+        "The pairs of parameters whose draws are most correlated. The ellipses hold 50 % and 90 "
         "% of a Gaussian with the mean and the covariance of the draws: points that follow them "
         "are close to Gaussian.",
     .of = SGFSI_OF_PAIR,

@@ -54,7 +54,8 @@ void sgfsi_plot_num(FILE *f, double x) {
 static void put_terminal(const sgfsi_report *r, const sgfsi_picture *p, FILE *f) {
     int64_t many = r->kind != NULL ? r->pictures : 1;
     if (strcmp(r->format, "text") == 0) {
-        fprintf(f, "set terminal dumb size 79,20 noenhanced\n");
+        int lines = p->height / 20 + 4; /* a height has 20 for each parameter */
+        fprintf(f, "set terminal dumb size 79,%d noenhanced\n", lines > 20 ? lines : 20);
     } else if (strcmp(r->format, "png") == 0) {
         fprintf(f, "set terminal pngcairo size 960,%d noenhanced font 'sans,13'\n",
                 many > 1        ? 1100
@@ -86,6 +87,7 @@ static void put_manners(const sgfsi_report *r, FILE *f) {
         fputs("set grid y lt 1 lw 0.6 lc rgb " SGFSI_PLOT_FAINT "\nset xtics rotate by 0 "
               "offset 0,0.2\n",
               f);
+    else fputs("set errorbars 0\n", f); /* ends would reach into other lines */
 }
 
 /* All pictures of a page, or those of the one kind side by side. */

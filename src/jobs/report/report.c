@@ -180,8 +180,7 @@ static sgfs_status summarise(sgfsi_report *r, sgfs_err *err) {
     name_runs(r);
     const sgfs_draws *d = r->run[0].draws;
     const sgfsi_used *used = &r->run[0].used;
-    effects e = {r, SGFSI_EQUAL_TAILED};
-    r->share = 0.95;
+    effects e = {.r = r};
     status = sgfsi_interval_read(sgfsi_config_text(r->job.cfg, "summary.interval"), &r->share,
                                  &e.kind, err);
     if (status != SGFS_OK) return status;
