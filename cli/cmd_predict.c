@@ -134,6 +134,8 @@ static const cli_flag flags[] = {
      "rows that lack a value: refuse them, leave their lines empty, or fill in the run's\n"
      "                               means (default: as in the run)"},
     {"new-words", "refuse|zero", "a word that the run has not seen: zero leaves its columns 0"},
+    {"interval", "SHARE",
+     "quantiles at the ends of an interval with this share of the draws (0.9)"},
     {"seed", "K", "same seed, same predictive draws"},
     {"threads", "K", "blocks of rows predicted side by side (default: all cores)"},
     {"overwrite", NULL, "replace an existing file"},
@@ -142,6 +144,7 @@ static const cli_flag flags[] = {
 static cli_borrowed borrowed[] = {{"target", "data.target"},
                                   {"delimiter", "data.delimiter"},
                                   {"header", "data.header"},
+                                  {"interval", "summary.interval"},
                                   {"seed", "run.seed"},
                                   {"threads", "run.threads"},
                                   {"overwrite", "output.overwrite"},

@@ -49,9 +49,9 @@ static void read_cells(const sgfs_prediction *what, char *line, double *x, const
     for (int64_t j = 0; j < what->columns; j++) {
         char *cell = line != NULL ? line : "", *end = strchr(cell, ',');
         if (end != NULL) *end = '\0';
-        int missing = cell[0] == '\0';
-        words[j] = what->column[j].words > 0 && !missing ? cell : NULL;
-        x[j] = what->column[j].words > 0 || missing ? NAN : strtod(cell, NULL);
+        int missing = cell[0] == '\0', text = what->column[j].words > 0 || what->column[j].dates;
+        words[j] = text && !missing ? cell : NULL;
+        x[j] = text || missing ? NAN : strtod(cell, NULL);
         line = end != NULL ? end + 1 : NULL;
     }
 }

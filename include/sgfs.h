@@ -256,6 +256,17 @@ typedef struct sgfs_user_model {
     /* What a code means, in a few words; NULL: nothing to add. */
     const char *(*message)(int code, void *user);
     void *user; /* borrowed; handed to every callback */
+
+    /* Once for each model that is made of this table, before every other callback: the text of the
+     * option "model.argument" ("": none), and *user, the field above, which it may replace by
+     * something of this model's own. A model without `open` refuses an argument. */
+    int (*open)(const char *argument, void **user);
+    void (*close)(void *user); /* for each `open` that returned 0, when the model is freed */
+    /* With log_prior: minus its second derivative by each parameter at theta (precision, dim; 0 where
+     * it is below), for the matrices of samplers. NULL: differences of its gradient. It is asked at
+     * the start; for a parameter that no row informs, such as the scale of others, say what it is
+     * where the posterior is. */
+    int (*prior_precision)(const double *theta, int64_t dim, double *precision, void *user);
 } sgfs_user_model;
 
 /* A model from callbacks. The table is copied; what it points to is borrowed. */
@@ -661,6 +672,7 @@ typedef struct sgfs_predict_column {
     const char *name;
     int64_t words;           /* that it holds; 0: it holds numbers */
     const char *const *word; /* words */
+    bool dates;              /* texts such as 2024-03-17T08:30, or hours since 1970 (--date) */
 } sgfs_predict_column;
 
 /* How good the predictions are. A number is NaN where it has no meaning. Standard errors (se) are
@@ -712,6 +724,7 @@ typedef struct sgfs_prediction {
  * "output.overwrite" is set.
  * user_model: the callbacks of a run that was made with sgfs_model_user, which have to live as long
  * as the job; else NULL.
+ * The quantiles are the ends and the middle of the interval that "summary.interval" names.
  * data NULL: rows come from memory, by sgfs_predict_rows; out is NULL, too. Such a job has its result
  * at once, the columns that rows have, and is not run. */
 SGFS_API sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const sgfs_user_model *user_model,
@@ -734,7 +747,7 @@ typedef struct sgfs_new_rows {
 typedef struct sgfs_predicted {
     size_t size;       /* sizeof(sgfs_predicted) */
     double *mean;      /* rows x outputs */
-    double *quantile;  /* rows x outputs x 3: low, median, high ("predict.interval"); or NULL */
+    double *quantile;  /* rows x outputs x 3: low, median, high ("summary.interval"); or NULL */
     int64_t new_words; /* out: rows with a word that the run has not seen ("data.new_words") */
     int64_t missing;   /* out: rows that lack a value; their numbers are NaN */
 } sgfs_predicted;

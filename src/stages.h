@@ -34,7 +34,7 @@ typedef struct sgfs_batch {
     const double *x;        /* n x p, row-major, intercept first where there is one */
     const sgfs_csr *sparse; /* the same rows, x being NULL: only for kinds that say they take it */
     const double *y;        /* n */
-    const double *eta;      /* n: x theta, x being NULL: only for kinds that say `by_predictor` */
+    const double *eta;      /* n: x theta, x not being looked at: kinds that say `by_predictor` */
     double *square;         /* n, with eta: room for what each x_i x_i' counts in `curvature` */
     const double *weight; /* n, how often each row counts; NULL: once. (Rows of a minibatch come in
                              * proportion to their weights: there it is always NULL.) */
@@ -104,8 +104,8 @@ typedef struct sgfs_model_kind {
      * them is no guide to a first step (--fisher-ridge auto). */
     bool redundant;
     bool sparse;       /* takes b->sparse in place of b->x */
-    bool by_predictor; /* takes b->eta: sees rows through sgfsi_glm_predictor in `scores`, and
-                          sgfsi_glm_curvature besides in `curvature`, alone */
+    bool by_predictor; /* takes b->eta: sees rows through sgfsi_glm_predictor in `scores`, `predict`
+                          and `resample`, and sgfsi_glm_curvature besides in `curvature`, alone */
     bool exposure;     /* takes b->offset, the log of --exposure */
     bool
         far; /* touches rows and scores by operations of the device alone: a device may hold them out
@@ -114,6 +114,8 @@ typedef struct sgfs_model_kind {
     bool one_mode;   /* the log posterior is concave, or as good: it has one mode to look for */
     /* Read m->data and the config; declare blocks and names; keep private state in m->state. */
     sgfs_status (*open)(sgfs_model *m, sgfs_err *err);
+    void (*close)(sgfs_model *m); /* what the arena does not hold, also after an open that failed;
+                                   * or NULL */
     /* Fill what s asks for of the rows of b at theta. Weights are none of its business
      * (posterior/pass.c applies them). Must not allocate. */
     sgfs_status (*scores)(const sgfs_model *m, const double *theta, const sgfs_batch *b,

@@ -138,6 +138,9 @@ class sgfs_user_model(Structure):
         ("draw", CFUNCTYPE(c_int, POINTER(c_double), POINTER(sgfs_rows), POINTER(c_double), POINTER(c_double), POINTER(c_double), c_void_p)),
         ("message", CFUNCTYPE(c_void_p, c_int, c_void_p)),
         ("user", c_void_p),
+        ("open", CFUNCTYPE(c_int, c_char_p, POINTER(c_void_p))),
+        ("close", CFUNCTYPE(None, c_void_p)),
+        ("prior_precision", CFUNCTYPE(c_int, POINTER(c_double), c_int64, POINTER(c_double), c_void_p)),
     ]
 
 
@@ -479,6 +482,7 @@ class sgfs_predict_column(Structure):
         ("name", c_char_p),
         ("words", c_int64),
         ("word", POINTER(c_char_p)),
+        ("dates", c_bool),
     ]
 
 

@@ -29,7 +29,7 @@ BORROWED = {name: key for name, key in (
     ("target", "data.target"), ("delimiter", "data.delimiter"), ("header", "data.header"),
     ("seed", "run.seed"), ("threads", "run.threads"), ("labels", "data.labels"),
     ("zero_based", "data.zero_based"), ("part", "data.part"), ("limit", "data.limit"),
-    ("new_words", "data.new_words"), ("na", "data.na"))}
+    ("new_words", "data.new_words"), ("na", "data.na"), ("interval", "summary.interval"))}
 DEFAULT = (0.05, 0.5, 0.95)
 
 

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "files/text/date.h"
 #include "jobs/newrows.h"
 
 /* The recipe of the run, and the words of its columns as they are looked up. */
@@ -51,6 +52,13 @@ static sgfs_status take_cell(const sgfsi_newrows *r, const sgfs_new_rows *rows, 
     double number = rows->x != NULL ? rows->x[i * r->inputs + j] : NAN;
     const char *text = rows->words != NULL ? rows->words[i * r->inputs + j] : NULL;
     bool missing = words->count > 0 && rows->words != NULL ? text == NULL : isnan(number);
+    if (text != NULL && r->recipe != NULL && sgfsi_recipe_dates(r->recipe, j)) {
+        if (sgfsi_date_hours(text, strlen(text), out)) return SGFS_OK;
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "sgfs_predict_rows: row %lld: column \"%.60s\" holds \"%.60s\", which is "
+                          "no date as 2024-03-17T08:30.",
+                          (long long)i, r->input[j], text);
+    }
     *out = number;
     if (missing && r->wanted.na != SGFSI_NA_ERROR) return *out = NAN, SGFS_OK;
     if (words->count == 0) {

@@ -58,7 +58,7 @@ static sgfs_config *options(const kind *k) {
         {"data.log1p", "visits"}, {"data.standardize", "true"}, {"data.categorical", "city"},
         {"run.draws", "150"},     {"run.warmup", "100"},        {"run.chains", "2"},
         {"run.threads", "1"},     {"output.overwrite", "true"}, {"data.drop", "years"},
-        {"run.seed", "11"},       {"predict.interval", "0.8"}};
+        {"run.seed", "11"},       {"summary.interval", "0.8"}};
     for (size_t i = 0; i < sizeof set / sizeof set[0]; i++) {
         bool years = k->exposure && strcmp(set[i][0], "data.drop") == 0;
         assert_int_equal(sgfs_config_set(cfg, years ? "data.exposure" : set[i][0], set[i][1], NULL),

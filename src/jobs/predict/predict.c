@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "diagnostics/interval.h"
 #include "jobs/reopen.h"
 #include "model/user.h"
 
@@ -26,8 +27,6 @@ static const sgfs_option options[] = {
      "use at most this many draws, evenly over the chains (auto: all)"},
     {"predict.key", "key", SGFS_TEXT, "", 1, 0, NULL,
      "a column of the new rows (CSV) whose cells stand first in each line of the output"},
-    {"predict.interval", "interval", SGFS_NUMBER, "0.9", 1e-6, 0.999999, NULL,
-     "share of the interval whose ends stand beside each prediction and its median"},
     {"predict.model", "model", SGFS_TEXT, "", 1, 0, NULL,
      "the shared object of a run made with a model of your own"},
     SGFSI_OPTIONS_END};
@@ -107,7 +106,14 @@ static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err 
     p->width = kind->predict != NULL ? m->outputs : 1;
     p->most = sgfsi_predict_rows(m, p->width, p->draws);
     p->seed = (uint64_t)sgfsi_config_int(p->job.cfg, "run.seed");
-    p->result.interval = sgfsi_config_num(p->job.cfg, "predict.interval");
+    sgfsi_interval_kind tails;
+    status = sgfsi_interval_read(sgfsi_config_text(p->job.cfg, "summary.interval"),
+                                 &p->result.interval, &tails, err);
+    if (status != SGFS_OK) return status;
+    if (tails == SGFSI_HIGHEST_DENSITY)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--interval hdi is for parameters; a prediction's interval lies between "
+                          "two quantiles: give its share alone.");
     for (int k = 0; k < SGFSI_QUANTILES; k++) /* of 0.9 exactly 0.05 and 0.95 */
         p->at[k] = (100 + (k - 1) * (100 * p->result.interval)) / 200;
     status = sgfsi_predict_introduce(p, err);

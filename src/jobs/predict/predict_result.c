@@ -25,6 +25,8 @@ sgfs_status sgfsi_predict_introduce(sgfsi_predict *p, sgfs_err *err) {
     for (int64_t k = 0; k < l->count; k++) r->label[k].name = l->name[k];
     for (int64_t j = 0; j < rows->inputs; j++)
         column[j] = (sgfs_predict_column){.name = rows->input[j],
+                                          .dates = rows->recipe != NULL &&
+                                                   sgfsi_recipe_dates(rows->recipe, j),
                                           .words = rows->words[j].count,
                                           .word = (const char *const *)rows->words[j].text};
     r->column = column;

@@ -41,8 +41,10 @@ static sgfsi_workspace *take_workspace(sgfsi_predict *p, sgfs_err *err) {
     if (status == SGFS_OK)
         status =
             sgfsi_predictor_open(&w->predictor, p->rows.model, p->most, p->draws, &w->arena, err);
-    if (status == SGFS_OK) return w->predictor.seed = p->seed, w;
-    return sgfsi_workspaces_free(w), NULL;
+    if (status != SGFS_OK) return sgfsi_workspaces_free(w), NULL;
+    w->predictor.seed = p->seed;
+    memcpy(w->predictor.at, p->at, sizeof p->at);
+    return w;
 }
 
 static void give_back(sgfsi_predict *p, sgfsi_workspace *w) {
@@ -58,22 +60,22 @@ static sgfs_status predict_some(sgfsi_predict *p, sgfsi_workspace *w, const sgfs
     sgfs_status status = sgfsi_newrows_take(&p->rows, rows, first, n, &w->in, &out->new_words, err);
     if (status != SGFS_OK) return status;
     sgfsi_predictor_begin(&w->predictor, &w->in.batch, first);
-    for (int64_t s = 0; s < p->draws && status == SGFS_OK; s++)
-        status = sgfsi_predictor_add(&w->predictor, &p->draw[s], err);
+    status = sgfsi_predictor_add(&w->predictor, p->draws, p->draw, err);
     for (int64_t i = 0; i < n && status == SGFS_OK; i++) {
-        double spare[SGFSI_QUANTILES], *mean = out->mean + (first + i) * p->width;
+        const int64_t Q = out->quantile != NULL ? p->width * SGFSI_QUANTILES : 0;
+        double *mean = out->mean + (first + i) * p->width,
+               *q = Q > 0 ? out->quantile + (first + i) * Q : NULL;
         bool lacks = w->in.lacks[i] == SGFSI_LACKS_VALUES, good = true;
         out->missing += lacks;
         sgfsi_predictor_mean(&w->predictor, i, mean);
+        if (Q > 0) sgfsi_predictor_quantiles(&w->predictor, i, q);
         for (int64_t k = 0; k < p->width; k++) {
-            double *q = out->quantile == NULL
-                            ? spare
-                            : out->quantile + ((first + i) * p->width + k) * SGFSI_QUANTILES;
-            if (out->quantile != NULL && !lacks)
-                sgfsi_predictor_quantiles(&w->predictor, i, k, p->at, q);
-            good = good && !isnan(mean[k]) && (out->quantile == NULL || !isnan(q[0]));
-            for (int j = 0; lacks && j < SGFSI_QUANTILES; j++) q[j] = NAN;
+            good = good && !isnan(mean[k]);
             if (lacks) mean[k] = NAN;
+        }
+        for (int64_t k = 0; k < Q; k++) {
+            good = good && !isnan(q[k]);
+            if (lacks) q[k] = NAN;
         }
         if (!good && !lacks)
             status = sgfsi_fail(err, SGFS_ENUMERIC,
