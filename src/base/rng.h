@@ -53,3 +53,4 @@ void sgfsi_normals(sgfsi_stream *s, int64_t n, double *out);             /* Box-
 void sgfsi_indices(sgfsi_stream *s, int64_t n, int64_t N, int64_t *out); /* uniform on 0 .. N-1 */
 void sgfsi_words(sgfsi_stream *s, int64_t n, uint64_t *out);             /* 64 random bits each */
 int64_t sgfsi_word_index(uint64_t word, int64_t N); /* one word to one index on 0 .. N-1 */
+uint64_t sgfsi_splitmix(uint64_t x); /* 64 bits that look like chance, of any number (splitmix64) */

@@ -75,7 +75,10 @@ typedef struct sgfs_reader_kind {
     const char *const *flags; /* that are for files of this kind alone; NULL-terminated, or NULL */
     /* Does this file look like mine? head: its first bytes (after gunzip). */
     bool (*probe)(const char *path, const unsigned char *head, size_t bytes);
-    bool text; /* what its columns are shows only while its rows are read */
+    bool text;     /* what its columns are shows only while its rows are read */
+    bool labels;   /* its targets are in files of their own */
+    bool numbered; /* its features have numbers and no names */
+    bool packed;   /* it knows its columns, and what was made of them before */
     /* Its rows one block after another, in memory that does not grow with the file (flow.h). On
      * failure nothing is held. */
     sgfs_status (*flow)(struct sgfsi_flow *flow, const char *path,

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "model/glm.h"
+#include "model/taylor_remainder.h"
 
 enum {
     ELEMENTS = 1 << 15, /* predictors of a block: 256 KiB of them */
@@ -141,11 +142,6 @@ static void predict_one(const sgfs_model *m, const double *theta, const sgfs_bat
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-/* log(1 + exp(x)), whatever x is. */
-static double log_one_and_exp(double x) {
-    return fmax(x, 0) + log1p(exp(-fabs(x)));
-}
-
 /* sums[k] -= log of the product of n rows' factors; where that is no number, `safely` makes the
  * logarithm of each. */
 typedef struct factors {
@@ -161,7 +157,7 @@ static double log_factor(const factors *f, int64_t i, int64_t k, double sign) {
     int64_t R = f->r->R, K = f->r->K;
     const double *a = f->a + i * R, *e = f->E + i * R * K + k;
     if (f->top == NULL)
-        return log_one_and_exp(a[0] + sign * e[0]) - fmax(a[0], 0) + (sign < 0 ? e[0] : 0);
+        return sgfsi_softplus(a[0] + sign * e[0]) - fmax(a[0], 0) + (sign < 0 ? e[0] : 0);
     double most = f->further ? 0 : -INFINITY, sum = 0;
     for (int64_t q = 0; q < R; q++) most = fmax(most, a[q] + sign * e[q * K]);
     for (int64_t q = 0; q < R; q++) sum += exp(a[q] + sign * e[q * K] - most);
