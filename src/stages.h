@@ -322,6 +322,7 @@ typedef struct sgfs_sampler_kind {
     /* Needs the mode of all rows, or a factor of their curvature; chosen for the user, it is given up
      * where there is none. */
     bool anchored;
+    bool groups;    /* for models whose data have groups, and for no others */
     bool full_data; /* every iteration sees all rows: sampler->full is open, sampler->eval is not */
     /* With full_data: reads all rows while opening and then only a few of them, however many there
      * are; sampler->full is used by nobody. */

@@ -31,7 +31,9 @@ typedef enum sgfsi_purpose {
     SGFSI_PREDICT_TIE = 22,     /* where a target falls among draws that equal it */
     SGFSI_SHUFFLE = 40,         /* packing: the key that each row is sorted by */
     SGFSI_VETO = 41,            /* exact draws: how many rows are asked, which, and their answers */
-    SGFSI_PROBE = 42            /* places and rows that are tried before a chain begins */
+    SGFSI_PROBE = 42,           /* places and rows that are tried before a chain begins */
+    SGFSI_GROUPS = 43,          /* proposals for groups: iteration is that of the chain and term */
+    SGFSI_GROUPS_ACCEPT = 44    /* whether they are accepted, and their signs */
 } sgfsi_purpose;
 
 /* Uses that share a purpose with iterations count from here on, where no iteration gets to. */

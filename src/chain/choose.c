@@ -428,6 +428,12 @@ sgfs_status sgfsi_choose(sgfsi_plan *plan, const sgfs_model *model, sgfsi_choice
     *choice = (sgfsi_choice){.automatic = exact || sgfsi_config_auto(cfg, "sampler.kind")};
     if (err == NULL) err = &own;
     if (!choice->automatic) return sgfsi_choose_kinds(cfg, NULL, &plan->kinds, err);
+    if (model->scales != NULL) {
+        snprintf(choice->text, sizeof choice->text,
+                 "Sampler groups (all rows; effects of groups are drawn with them; no bias).");
+        sgfsi_say(plan->log, SGFS_NOTE, "%s", choice->text);
+        return sgfsi_choose_kinds(cfg, "groups", &plan->kinds, err);
+    }
     field f = look_around(plan, model, exact);
     if (f.memory) return sgfsi_fail_memory(err, "the plan");
     int chosen, usable = 0;

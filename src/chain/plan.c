@@ -14,6 +14,7 @@
 #include "base/nearest.h"
 #include "chain/choose.h"
 #include "chain/start.h"
+#include "model/scales.h"
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
@@ -265,7 +266,13 @@ sgfs_status sgfsi_plan_fill(sgfsi_plan *plan, const sgfs_model *model, sgfs_err 
         if (plan->settings == NULL) return sgfsi_fail_memory(err, "the plan");
         sgfsi_settings_read(plan->settings, kind->settings, plan->cfg);
     }
-    sgfs_status status = plan_batch(plan, model, err);
+    sgfs_status status = kind->groups ? SGFS_OK : sgfsi_scales_refuse(model, err);
+    if (kind->groups && model->scales == NULL)
+        status = sgfsi_fail(err, SGFS_EUSAGE,
+                            "--sampler %s is for effects that vary between groups: name them with "
+                            "--groups, or in brackets in --formula.",
+                            plan->kinds.name);
+    if (status == SGFS_OK) status = plan_batch(plan, model, err);
     if (status == SGFS_OK && kind->plan != NULL) {
         sgfs_problem now = {.model = model,
                             .fisher = plan->kinds.fisher != NULL ? plan->kinds.fisher->name : "",
