@@ -131,9 +131,9 @@ void cli_say_progress(const char *text); /* for whoever asks by SIGUSR1 */
 void cli_help(const cli_command *command, bool all); /* all: every option, not the usual */
 void cli_overview(void);
 #define CLI_EXIT_CODES                                                                             \
-    "0 ok, 1 internal error or out of memory, 2 wrong usage, 3 bad data or model,\n"               \
-    "4 numerical failure, 5 input/output, 6 invalid run file, 7 draws not to be trusted (kept;\n"  \
-    "of sample only), 75 stopped early (draws kept).\n"
+    "0 ok, 1 internal error or out of memory, 2 wrong usage, 3 bad data or model, 4 numerical "    \
+    "failure, 5 input/output, 6 invalid run file, 7 draws not to be trusted (kept; of sample "     \
+    "only), 75 stopped early (draws kept)."
 /* Whoever shows the flags of a command: its own, those of every command, then the library's options
  * in sections. */
 typedef struct cli_sheet {
@@ -182,7 +182,9 @@ void cli_print_audit(const sgfs_audit_report *r);
 void cli_message(sgfs_level level, const char *text, void *user); /* notes and warnings to stderr */
 double cli_now(void);                                             /* seconds of a monotonic clock */
 bool cli_is_terminal(void); /* can the progress line be drawn over itself? */
-void cli_progress(const sgfs_progress *p, void *user);
+/* From now on progress is shown from the second *due on (INFINITY: never), and Ctrl-C stops the
+ * work; NULL: no longer. */
+void cli_watch(sgfs_config *cfg, double *due);
 void cli_progress_end(void); /* leave the line */
 /* All of a job that can be stopped, with progress; job NULL: err says why there is none. */
 sgfs_status cli_run_job(sgfs_job *job, const cli_args *args, sgfs_err *err);

@@ -17,7 +17,7 @@ static const cli_flag flags[] = {
     {"within", "X", "share of the moves that rows are marked for (default: 0.999)"},
     {"seed", "N", "which rows are marked: the same seed, the same file"},
     {"threads", "K", "threads (default: all cores)"},
-    {"overwrite", NULL, "replace an existing file that was made from something else"},
+    {"overwrite", NULL, "replace a file that was made from something else"},
     {NULL, NULL, NULL}};
 
 static cli_borrowed borrowed[] = {{"chains", "run.chains"},
@@ -82,18 +82,18 @@ static sgfs_status sketch(cli_args *args, sgfs_err *err) {
 
 const cli_command cmd_sketch = {
     .name = "sketch",
-    .brief = "find the rows that exact draws will ask, for machines without the data",
-    .usage = "MODEL --data FILE --out SKETCH [options], or steps on parts",
+    .brief = "a small file to draw from, without the data",
+    .usage = "MODEL --data FILE --out SKETCH",
     .examples =
         "  sgfs sketch logistic --data all.sgd --draws 5000 --out all.sketch\n"
         "  sgfs sample --sketch all.sketch --out fit.run    # anywhere, without the data\n\n"
         "Rows on several machines: each has a part of them, and all follow the same steps,\n"
-        "whichever scheduler runs them (docs/cluster.md).\n\n"
-        "  sgfs sketch logistic --data part-1.csv --columns-only --out columns-1   # each part\n"
+        "whichever scheduler runs them (docs/cluster.md). Of part 1:\n\n"
+        "  sgfs sketch logistic --data part-1.csv --columns-only --out columns-1\n"
         "  sgfs sketch --merge columns-* --out place-1\n"
-        "  sgfs sketch --at place-1 --data part-1.csv --out pass-1-1               # each part\n"
-        "  sgfs sketch --at place-1 --merge pass-1-* --out place-2     # until it says: done\n"
-        "  sgfs sketch --at place-6 --data part-1.csv --out marks-1                # each part\n"
+        "  sgfs sketch --at place-1 --data part-1.csv --out pass-1-1\n"
+        "  sgfs sketch --at place-1 --merge pass-1-* --out place-2   # until it is done\n"
+        "  sgfs sketch --at place-6 --data part-1.csv --out marks-1\n"
         "  sgfs sample --sketch 'marks-*' --out fit.run\n",
     .stages = "sketch data prior model",
     .flags = flags,

@@ -114,6 +114,8 @@ typedef struct sgfs_model_kind {
     bool one_mode;   /* the log posterior is concave, or as good: it has one mode to look for */
     /* Read m->data and the config; declare blocks and names; keep private state in m->state. */
     sgfs_status (*open)(sgfs_model *m, sgfs_err *err);
+    void (*close)(sgfs_model *m); /* what the arena does not hold, also after an open that failed;
+                                   * or NULL */
     /* Fill what s asks for of the rows of b at theta. Weights are none of its business
      * (posterior/pass.c applies them). Must not allocate. */
     sgfs_status (*scores)(const sgfs_model *m, const double *theta, const sgfs_batch *b,
@@ -348,6 +350,9 @@ typedef struct sgfs_sampler_kind {
      * are in its sampler. The first chain's sampler, opened before the others, knows them all.
      * NULL: chains walk by themselves. */
     sgfs_status (*step_together)(sgfs_sampler *first, const sgfs_iteration *now, sgfs_err *err);
+    /* What the run's chains found besides draws, to be kept in its file (a note, runblock.h); the
+     * caller's. NULL, or a hook that gives NULL: nothing. */
+    struct sgfsi_json *(*effects)(const sgfs_sampler *const *chain, int64_t chains);
     /* List what an iteration leaves for the next one to read (base/fields.h), so that a chain
      * can be saved and go on later. Required; a kind without such state says sgfsi_no_fields. */
     void (*fields)(const sgfs_sampler *s, struct sgfsi_fields *list);

@@ -57,7 +57,7 @@ static sgfs_status load_sketch(sgfs_config *cfg, const char *first, const char *
 
 /* *is: the files behind a name are those of a sketch. */
 static sgfs_status try_sketch(sgfs_config *cfg, const char *name, bool *is, sgfs_err *err) {
-    const sgfsi_log silent = {NULL, NULL};
+    const sgfsi_log silent = {.fn = NULL};
     sgfsi_files files;
     struct stat st;
     *is = false;

@@ -295,7 +295,7 @@ static sgfs_status make_pass(sketch *s, sgfs_err *err) {
     if (status == SGFS_OK) {
         double *sums = s->made.sums;
         full.log = sgfsi_config_log(s->job.cfg);
-        full.stop = &s->job.stop;
+        full.stop = sgfsi_job_stop(&s->job);
         memcpy(s->made.theta, s->place.next, (size_t)D * sizeof *s->made.theta);
         status = sgfsi_full_likelihood(&full, s->made.theta, sums, sums + 1, sums + 1 + D, err);
     }
