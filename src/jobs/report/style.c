@@ -73,7 +73,8 @@ const char *const sgfsi_report_style[] = {
     ".facts dd{margin-bottom:8px}th,td{padding:6px 8px}tbody th{max-width:11rem}"
     /* ratios in place of coefficients: they are what is read first, and both do not fit */
     ".ratios th:nth-child(n+2):nth-child(-n+4),.ratios td:nth-child(n+2):nth-child(-n+4){"
-    "display:none}.ratios td:nth-child(6){white-space:normal}}\n",
+    "display:none}.ratios td:nth-child(6),.ratios thead th{white-space:normal}.ratios tbody "
+    "th{max-width:8rem}}\n",
     "@media print{:root{color-scheme:light;--ground:#fff;--card:#fff;--ink:#000;--soft:#333;"
     "--line:#bbb}body{font-size:10pt}main{max-width:none;padding:0}nav,.find,th button::after{"
     "display:none}.scroll{max-height:none;overflow:visible;border:0}h2,h3{break-after:avoid}"
