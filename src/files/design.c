@@ -144,11 +144,12 @@ static void warn_of_row_numbers(const sgfs_data *d, const sgfsi_log *log) {
                    "means something, leave them out with --drop %s.",
                    (long long)count, rows);
     if (dates[0] != '\0')
-        sgfsi_warn(d->warnings, log,
-                   "Dates written as numbers, such as %s, are far apart at the end of a month and "
-                   "of a year: --date %s makes year, month and weekday of them, --drop %s leaves them "
-                   "out.",
-                   number, dates, dates);
+        sgfsi_warn(
+            d->warnings, log,
+            "Dates written as numbers, such as %s, are far apart at the end of a month and "
+            "of a year: --date %s makes year, month and weekday of them, --drop %s leaves them "
+            "out.",
+            number, dates, dates);
 }
 
 /* One row may decide a coefficient where its value lies so far out that it makes a good part of the
