@@ -2,10 +2,12 @@
 include(CMakePackageConfigHelpers)
 if(TARGET sgfs)
   install(TARGETS sgfs RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  add_custom_command(TARGET sgfs POST_BUILD COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:sgfs>
-                     -D LIBRARIES=${PROJECT_BINARY_DIR} -D FOLDER=${PROJECT_BINARY_DIR}/man
-                     -P ${PROJECT_SOURCE_DIR}/cmake/pages.cmake VERBATIM)
-  install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  if(NOT CMAKE_CROSSCOMPILING)
+    add_custom_command(TARGET sgfs POST_BUILD COMMAND ${CMAKE_COMMAND} -D PROGRAM=$<TARGET_FILE:sgfs>
+                       -D LIBRARIES=${PROJECT_BINARY_DIR} -D FOLDER=${PROJECT_BINARY_DIR}/man
+                       -P ${PROJECT_SOURCE_DIR}/cmake/pages.cmake VERBATIM)
+    install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  endif()
   install(FILES cli/completion/sgfs.bash RENAME sgfs
           DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
   install(FILES cli/completion/_sgfs DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)

@@ -34,7 +34,7 @@ typedef struct sgfs_batch {
     const double *x;        /* n x p, row-major, intercept first where there is one */
     const sgfs_csr *sparse; /* the same rows, x being NULL: only for kinds that say they take it */
     const double *y;        /* n */
-    const double *eta;      /* n: x theta, x being NULL: only for kinds that say `by_predictor` */
+    const double *eta;      /* n: x theta, x not being looked at: kinds that say `by_predictor` */
     double *square;         /* n, with eta: room for what each x_i x_i' counts in `curvature` */
     const double *weight; /* n, how often each row counts; NULL: once. (Rows of a minibatch come in
                              * proportion to their weights: there it is always NULL.) */
@@ -104,8 +104,8 @@ typedef struct sgfs_model_kind {
      * them is no guide to a first step (--fisher-ridge auto). */
     bool redundant;
     bool sparse;       /* takes b->sparse in place of b->x */
-    bool by_predictor; /* takes b->eta: sees rows through sgfsi_glm_predictor in `scores`, and
-                          sgfsi_glm_curvature besides in `curvature`, alone */
+    bool by_predictor; /* takes b->eta: sees rows through sgfsi_glm_predictor in `scores`, `predict`
+                          and `resample`, and sgfsi_glm_curvature besides in `curvature`, alone */
     bool exposure;     /* takes b->offset, the log of --exposure */
     bool
         far; /* touches rows and scores by operations of the device alone: a device may hold them out
@@ -189,8 +189,7 @@ typedef struct sgfs_sym {
     const sgfs_device *device;
     const sgfs_layout *layout;
     int64_t D;
-    double
-        *a; /* kind->size(layout) numbers, in the device's memory: the kind's own, nobody else's */
+    double *store; /* kind->size(layout) numbers in the device's memory, for its kind alone */
 } sgfs_sym;
 
 struct sgfs_fisher_kind {
@@ -234,7 +233,7 @@ typedef struct sgfs_urn {
     int64_t N, n;         /* rows there are; rows of a minibatch */
     double total;         /* N, or the sum of the rows' weights */
     int64_t chunk;        /* rows that are drawn together, by schemes that do so; else 1 */
-    int64_t parts;        /* stretches of rows, each shuffled by itself; at least 1 */
+    int64_t parts;        /* of the rows, each shuffled by itself; at least 1 */
     const int64_t *first; /* parts + 1: first row of each, and N; NULL: one part */
     const struct sgfsi_alias *alias; /* NULL: every row counts once */
 } sgfs_urn;
@@ -307,8 +306,10 @@ typedef struct sgfs_sampler_kind {
     const sgfsi_setting *settings; /* where their values are, in a struct of the kind's own */
     size_t settings_size;          /* of that struct: plan->settings */
     bool uses_fisher;
-    bool exact;     /* draws from the posterior itself: there is no bias to measure */
-    bool optimiser; /* its iterates are no draws, and have no effective sample size */
+    bool exact;          /* draws from the posterior itself: there is no bias to measure */
+    bool optimiser;      /* its iterates are no draws, and have no effective sample size */
+    bool independent;    /* each draw is made without the one before: its tau is 1 */
+    const char *instead; /* what to try where it fails on the posterior; NULL: "nuts" */
     /* The option that holds its step h, where its bias vanishes with h: an audit makes h smaller.
      * NULL: there is none. */
     const char *vanishing;
@@ -319,6 +320,7 @@ typedef struct sgfs_sampler_kind {
     /* Needs the mode of all rows, or a factor of their curvature; chosen for the user, it is given up
      * where there is none. */
     bool anchored;
+    bool groups;    /* for models whose data have groups, and for no others */
     bool full_data; /* every iteration sees all rows: sampler->full is open, sampler->eval is not */
     /* With full_data: reads all rows while opening and then only a few of them, however many there
      * are; sampler->full is used by nobody. */
@@ -335,10 +337,9 @@ typedef struct sgfs_sampler_kind {
     /* Put numbers in place of "auto" in its own settings, those of its matrix and the lengths, and
      * refuse options that contradict each other; may be NULL. */
     sgfs_status (*plan)(struct sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err);
-    /* Do steps follow a schedule over the draws, so that more of them are another schedule? NULL:
-     * no.
-     */
-    bool (*fixed_length)(const struct sgfsi_plan *plan);
+    /* The option by which steps follow a schedule over the draws, so that more of them are another
+     * schedule ("--cycles"), or NULL; may be NULL. */
+    const char *(*fixed_length)(const struct sgfsi_plan *plan);
     sgfs_status (*open)(sgfs_sampler *s, sgfs_err *err);
     /* One iteration: theta moves; stats filled. */
     sgfs_status (*step)(sgfs_sampler *s, const sgfs_iteration *now, double *theta, double *stats,

@@ -79,12 +79,9 @@ static void work_apart(sgfsi_made (*make)(void *work), void *work, int pipe) {
 
 /* As many bytes as there are, up to count; an error goes into *lost. */
 static size_t receive(int pipe, void *bytes, size_t count, int *lost) {
-    size_t done = 0;
-    for (ssize_t n = 1; done < count && n != 0;) {
-        n = read(pipe, (char *)bytes + done, count - done);
-        if (n < 0 && errno != EINTR) return *lost = errno, done;
-        if (n > 0) done += (size_t)n;
-    }
+    size_t done;
+    int error = sgfsi_io_take(pipe, bytes, count, &done);
+    if (error != 0) *lost = error;
     return done;
 }
 

@@ -19,6 +19,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/io.h"
+
 enum { RAW = SGFSI_BLOCK_BYTES / 8 + 64, MAGIC = 2, WINDOW = 15 + 16 /* gzip only */ };
 
 struct sgfsi_bytes {
@@ -32,13 +34,8 @@ struct sgfsi_bytes {
 
 /* As far as the file goes. */
 static sgfs_status take(sgfsi_bytes *in, void *out, size_t room, size_t *got, sgfs_err *err) {
-    for (*got = 0; *got < room;) {
-        ssize_t n = read(in->fd, (char *)out + *got, room - *got);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return sgfsi_fail_io(err, in->path, "read it", errno);
-        if (n == 0) break;
-        *got += (size_t)n;
-    }
+    int error = sgfsi_io_take(in->fd, out, room, got);
+    if (error != 0) return sgfsi_fail_io(err, in->path, "read it", error);
     in->taken += (double)*got;
     return SGFS_OK;
 }

@@ -51,6 +51,16 @@ int sgfsi_io_read(int fd, void *bytes, size_t count, int64_t at) {
     return 0;
 }
 
+int sgfsi_io_take(int fd, void *bytes, size_t room, size_t *got) {
+    for (*got = 0; *got < room;) {
+        ssize_t n = read(fd, (char *)bytes + *got, room - *got);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return n < 0 ? errno : 0;
+        *got += (size_t)n;
+    }
+    return 0;
+}
+
 int sgfsi_io_truncate(int fd, int64_t size) {
     return ftruncate(fd, (off_t)size) == 0 ? 0 : errno;
 }
@@ -123,13 +133,11 @@ static int close_stream(void *cookie) {
 
 bool sgfsi_io_small(const char *path, char *text, size_t room) {
     size_t used = 0;
-    ssize_t n = 1;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    while (fd >= 0 && n > 0 && used + 1 < room) {
-        n = read(fd, text + used, room - 1 - used);
-        if (n > 0) used += (size_t)n;
+    if (fd >= 0) {
+        (void)sgfsi_io_take(fd, text, room - 1, &used);
+        close(fd);
     }
-    if (fd >= 0) close(fd);
     text[used] = '\0';
     return used > 0;
 }

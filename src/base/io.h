@@ -21,6 +21,8 @@ int sgfsi_io_write(int fd, const void *bytes, size_t count, int64_t at);
 /* As many bytes; SGFSI_IO_SHORT where the file ends before. */
 enum { SGFSI_IO_SHORT = -1 };
 int sgfsi_io_read(int fd, void *bytes, size_t count, int64_t at);
+/* As many bytes as fit, or up to the end: *got. */
+int sgfsi_io_take(int fd, void *bytes, size_t room, size_t *got);
 int sgfsi_io_truncate(int fd, int64_t size);
 int sgfsi_io_sync(int fd);
 int sgfsi_io_rename(const char *from, const char *to);

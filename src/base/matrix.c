@@ -226,3 +226,8 @@ int64_t sgfsi_cholesky(int64_t D, double *A) {
     }
     return 0;
 }
+
+int sgfsi_by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}

@@ -30,3 +30,6 @@ sgfs_status sgfsi_vector_read(double *v, const char *path, int64_t D, sgfs_err *
 /* Lower triangle of A (D x D) -> L with A = L L'; 0, or the order of the minor that is not positive
  * definite. */
 int64_t sgfsi_cholesky(int64_t D, double *A);
+
+/* For qsort: the smaller of two doubles first. */
+int sgfsi_by_size(const void *a, const void *b);

@@ -96,3 +96,10 @@ void sgfsi_indices(sgfsi_stream *s, int64_t n, int64_t N, int64_t *out) {
         for (int64_t i = 0; i < count; i++) out[from + i] = sgfsi_word_index(word[i], N);
     }
 }
+
+uint64_t sgfsi_splitmix(uint64_t x) {
+    x += 0x9E3779B97F4A7C15u;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+    return x ^ (x >> 31);
+}

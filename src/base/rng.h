@@ -31,7 +31,9 @@ typedef enum sgfsi_purpose {
     SGFSI_PREDICT_TIE = 22,     /* where a target falls among draws that equal it */
     SGFSI_SHUFFLE = 40,         /* packing: the key that each row is sorted by */
     SGFSI_VETO = 41,            /* exact draws: how many rows are asked, which, and their answers */
-    SGFSI_PROBE = 42            /* places and rows that are tried before a chain begins */
+    SGFSI_PROBE = 42,           /* places and rows that are tried before a chain begins */
+    SGFSI_GROUPS = 43,          /* proposals for groups: iteration is that of the chain and term */
+    SGFSI_GROUPS_ACCEPT = 44    /* whether they are accepted, and their signs */
 } sgfsi_purpose;
 
 /* Uses that share a purpose with iterations count from here on, where no iteration gets to. */
@@ -53,3 +55,4 @@ void sgfsi_normals(sgfsi_stream *s, int64_t n, double *out);             /* Box-
 void sgfsi_indices(sgfsi_stream *s, int64_t n, int64_t N, int64_t *out); /* uniform on 0 .. N-1 */
 void sgfsi_words(sgfsi_stream *s, int64_t n, uint64_t *out);             /* 64 random bits each */
 int64_t sgfsi_word_index(uint64_t word, int64_t N); /* one word to one index on 0 .. N-1 */
+uint64_t sgfsi_splitmix(uint64_t x); /* 64 bits that look like chance, of any number (splitmix64) */

@@ -22,7 +22,7 @@ static const double absurd = 1e6;
 /* theta = --start, or the model's own, + uniform(-radius, radius) x spread. */
 static void place(sgfsi_chain *w, const sgfs_model *m, double radius) {
     sgfsi_stream stream = sgfsi_stream_at(w->sampler.seed, w->sampler.chain, 0, SGFSI_START);
-    m->kind->start(m, w->theta, w->limit);
+    sgfsi_model_start(m, w->theta, w->limit);
     if (w->plan->start != NULL) memcpy(w->theta, w->plan->start, (size_t)w->D * sizeof *w->theta);
     sgfsi_uniforms(&stream, w->D, w->start);
     for (int64_t j = 0; j < w->D; j++) {
@@ -47,12 +47,6 @@ static void widen(sgfsi_chain *w, double *room) {
     }
 }
 
-static void to_user(sgfsi_chain *w) {
-    const sgfs_model *m = w->sampler.model;
-    if (m->kind->to_user != NULL) m->kind->to_user(m, w->theta, w->user);
-    else memcpy(w->user, w->theta, (size_t)w->D * sizeof *w->theta);
-}
-
 /* What the sampler sees of the posterior: minibatches, or all rows. */
 static sgfs_status open_view(sgfsi_chain *w, sgfs_err *err) {
     sgfs_sampler *s = &w->sampler;
@@ -64,6 +58,7 @@ static sgfs_status open_view(sgfsi_chain *w, sgfs_err *err) {
     s->layout = sgfsi_layout_open(m->D, size > 0 ? size : 0, m->blocks, first, &w->arena);
     if (s->layout == NULL) return sgfsi_fail_memory(err, "a chain");
     if (kinds->sampler->step_together != NULL) return SGFS_OK; /* chains have one view in common */
+    if (kinds->sampler->groups) return SGFS_OK;                /* it has views of its own */
     if (kinds->sampler->full_data) {
         sgfs_status status = sgfsi_full_open(&s->full, m, w->plan->inner, false, &w->arena, err);
         s->full.stop = w->plan->stop;
@@ -117,7 +112,7 @@ sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfs
     w->warmup_seconds = sgfsi_now() - before; /* a search for the mode is no small thing */
     widen(w, w->mean);
     memset(w->mean, 0, (size_t)w->D * sizeof *w->mean);
-    to_user(w);
+    sgfsi_model_to_user(model, w->theta, w->user);
     return SGFS_OK;
 }
 
@@ -210,7 +205,8 @@ static sgfs_status validate(sgfsi_chain *w, bool kept, const sgfsi_output *out, 
 static void record(sgfsi_chain *w, const sgfs_iteration *now, const sgfsi_output *out) {
     bool after = now->t > now->warmup, counts = now->want_lp && !w->sampler.exploring;
     if (w->status == SGFS_OK) w->status = check_place(w, &w->err);
-    if (w->status == SGFS_OK) to_user(w); /* in warm-up too: sgfs_run_theta shows it */
+    if (w->status == SGFS_OK) /* in warm-up too: sgfs_run_theta shows it */
+        sgfsi_model_to_user(w->sampler.model, w->theta, w->user);
     if (w->status == SGFS_OK && after && !w->sampler.exploring) {
         sgfsi_chain_moments_add(&w->moments, w->user);
         w->meant++;

@@ -140,11 +140,6 @@ static bool tunes(const sgfs_config *cfg) {
     return false;
 }
 
-/* One of the models that exact draws are made for? */
-static bool is_regression(const sgfs_model *m) {
-    return m->kind->user == NULL && m->kind->one_mode && !m->kind->redundant;
-}
-
 static field look_around(sgfsi_plan *plan, const sgfs_model *m, bool exact) {
     const sgfs_config *cfg = plan->cfg;
     field f = {.plan = plan,
@@ -375,7 +370,7 @@ static sgfs_status pick(field *f, int *chosen, sgfsi_choice *out, sgfs_err *err)
     *chosen = best;
     bool fits = enough * f->cost[best] <= MOST_WORK, any = f->usable[best];
     /* of a regression with thousands of parameters SGFS makes nothing in any time */
-    bool scoring = f->usable[SCORING] && !(any && is_regression(f->model));
+    bool scoring = f->usable[SCORING] && !(any && f->model->kind->regression);
     int other = f->usable[CONTROL] ? CONTROL : scoring ? SCORING : -1;
     if (any && (fits || other < 0)) {
         tell_exact(f, best, &ahead, out);
@@ -433,6 +428,12 @@ sgfs_status sgfsi_choose(sgfsi_plan *plan, const sgfs_model *model, sgfsi_choice
     *choice = (sgfsi_choice){.automatic = exact || sgfsi_config_auto(cfg, "sampler.kind")};
     if (err == NULL) err = &own;
     if (!choice->automatic) return sgfsi_choose_kinds(cfg, NULL, &plan->kinds, err);
+    if (model->scales != NULL) {
+        snprintf(choice->text, sizeof choice->text,
+                 "Sampler groups (all rows; effects of groups are drawn with them; no bias).");
+        sgfsi_say(plan->log, SGFS_NOTE, "%s", choice->text);
+        return sgfsi_choose_kinds(cfg, "groups", &plan->kinds, err);
+    }
     field f = look_around(plan, model, exact);
     if (f.memory) return sgfsi_fail_memory(err, "the plan");
     int chosen, usable = 0;
@@ -450,9 +451,9 @@ sgfs_status sgfsi_choose(sgfsi_plan *plan, const sgfs_model *model, sgfsi_choice
 sgfs_status sgfsi_choose_fallback(sgfsi_plan *plan, const sgfs_model *model,
                                   const sgfsi_setback *why, sgfsi_choice *choice, sgfs_err *err) {
     bool trees = model->kind->one_mode && enough * trees_passes * 2 * pass_cost(model) <= MOST_WORK;
-    const char *name = trees || (why->no_mode && is_regression(model)) ? "nuts"
-                       : is_regression(model)                          ? "exact-hmc"
-                                              : scoring_name(model, plan->cfg);
+    const char *name = trees || (why->no_mode && model->kind->regression) ? "nuts"
+                       : model->kind->regression                          ? "exact-hmc"
+                                                 : scoring_name(model, plan->cfg);
     const sgfs_option *row;
     int64_t next = 0;
     if (why->no_mode && has_no_posterior(model)) return refuse_nothing(why->text, err);

@@ -57,7 +57,7 @@ static sgfs_status add_up(const sgfs_model *m, const double *theta, double *sums
 sgfs_status sgfsi_dispersion_tell(const sgfs_model *m, const double *theta, double *found,
                                   sgfs_err *err) {
     *found = 0;
-    if (m->kind != &sgfs_model_poisson) return SGFS_OK;
+    if (!m->kind->exposure || m->scales != NULL) return SGFS_OK;
     sgfsi_arena arena = {NULL};
     sgfs_err why = {SGFS_OK, ""};
     double sums[SUMS] = {0};

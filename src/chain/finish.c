@@ -30,7 +30,7 @@ static const char *state_of(sgfs_run *run, char room[600]) {
 /* Samplers that are made of the curvature, or that touch few rows, would learn nothing from it. */
 static bool is_spread_checked(const sgfs_run *run) {
     const sgfs_sampler_kind *kind = run->plan.kinds.sampler;
-    return !kind->from_curvature && !kind->few_rows;
+    return !kind->from_curvature && !kind->few_rows && !kind->groups;
 }
 
 /* What is looked at once more where the draws have their mean, over all chains, if there is one:

@@ -140,7 +140,8 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run, sgfs_err *err) {
     sgfsi_json_text(o, "title", run->describe);
     sgfsi_json_text(o, "model", m->kind->name);
     sgfsi_json_text(o, "sampler", k->name);
-    SGFSI_JSON(o, k->sampler, optimiser, exact);
+    SGFSI_JSON(o, k->sampler, optimiser, exact, independent);
+    sgfsi_json_text(o, "instead", k->sampler->instead != NULL ? k->sampler->instead : "nuts");
     SGFSI_JSON(o, m->kind, regression);
     sgfsi_json_flag(o, "normal_prior", sgfsi_prior_is_quadratic(m));
     if (m->ratio != NULL) sgfsi_json_text(o, "ratio", m->ratio);

@@ -14,6 +14,7 @@
 #include "base/nearest.h"
 #include "chain/choose.h"
 #include "chain/start.h"
+#include "model/scales.h"
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
@@ -208,7 +209,7 @@ static int64_t at_least(double x, int64_t least) {
 static sgfs_status plan_lengths(sgfsi_plan *plan, const sgfs_model *m, sgfs_err *err) {
     const double usual = 400; /* 100 for each of four chains (Vehtari et al. 2021) */
     const sgfs_sampler_kind *kind = plan->kinds.sampler;
-    plan->tau = kind->tau != NULL ? kind->tau(plan) : 0;
+    plan->tau = kind->independent ? 1 : kind->tau != NULL ? kind->tau(plan) : 0;
     if (plan->warmup < 0) plan->warmup = at_least(10 * plan->gamma, 1000);
     bool free_draws = plan->draws < 0;
     if (free_draws) plan->draws = plan->tau > 0 ? at_least(400 * plan->tau, 1000) : 10000;
@@ -221,13 +222,13 @@ static sgfs_status plan_lengths(sgfsi_plan *plan, const sgfs_model *m, sgfs_err 
     }
     /* Of many modes, chains that never meet have no effective sample size to wait for; an optimiser
      * has none at all. */
-    bool schedule = kind->fixed_length != NULL && kind->fixed_length(plan);
-    bool fits = m->kind->one_mode && !schedule && !kind->optimiser;
+    const char *schedule = kind->fixed_length != NULL ? kind->fixed_length(plan) : NULL;
+    bool fits = m->kind->one_mode && schedule == NULL && !kind->optimiser;
     if (isnan(plan->ess)) plan->ess = sgfsi_config_auto(plan->cfg, "run.draws") && fits ? usual : 0;
-    if (plan->ess > 0 && schedule) {
+    if (plan->ess > 0 && schedule != NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--ess cannot lengthen a run whose steps follow --anneal or --cycles: "
-                          "give --draws.");
+                          "--ess cannot lengthen a run whose steps follow %s: give --draws.",
+                          schedule);
     }
     return SGFS_OK;
 }
@@ -265,7 +266,13 @@ sgfs_status sgfsi_plan_fill(sgfsi_plan *plan, const sgfs_model *model, sgfs_err 
         if (plan->settings == NULL) return sgfsi_fail_memory(err, "the plan");
         sgfsi_settings_read(plan->settings, kind->settings, plan->cfg);
     }
-    sgfs_status status = plan_batch(plan, model, err);
+    sgfs_status status = kind->groups ? SGFS_OK : sgfsi_scales_refuse(model, err);
+    if (kind->groups && model->scales == NULL)
+        status = sgfsi_fail(err, SGFS_EUSAGE,
+                            "--sampler %s is for effects that vary between groups: name them with "
+                            "--groups, or in brackets in --formula.",
+                            plan->kinds.name);
+    if (status == SGFS_OK) status = plan_batch(plan, model, err);
     if (status == SGFS_OK && kind->plan != NULL) {
         sgfs_problem now = {.model = model,
                             .fisher = plan->kinds.fisher != NULL ? plan->kinds.fisher->name : "",

@@ -88,7 +88,7 @@ sgfs_status sgfsi_run_rehearse(sgfs_run *run, sgfs_err *err) {
     double *sd = calloc((size_t)run->model->D, sizeof *sd);
     sgfs_err why = {SGFS_OK, ""};
     if (sd == NULL) return sgfsi_fail_memory(err, "the curvature");
-    if (!kind->from_curvature && !kind->few_rows)
+    if (!kind->from_curvature && !kind->few_rows && !kind->groups)
         (void)sgfsi_curvature_sd(run->model, run->chain[0].theta, sd, &why);
     free(sd);
     if (why.code == SGFS_ENOMEM) return sgfsi_fail_hard(&why, err);

@@ -146,8 +146,9 @@ static sgfs_status compare_options(const sgfs_run *run, const char *path, const 
 
 bool sgfsi_run_lengthens(const sgfs_run *run) {
     const sgfs_sampler_kind *kind = run->plan.kinds.sampler;
-    bool fixed = kind->fixed_length != NULL && kind->fixed_length(&run->plan);
-    return !fixed && run->model->ctx.comm->size == 1; /* no state is saved of several processes */
+    const char *schedule = kind->fixed_length != NULL ? kind->fixed_length(&run->plan) : NULL;
+    return schedule == NULL &&
+           run->model->ctx.comm->size == 1; /* no state is saved of several processes */
 }
 
 /* Iterations after warm-up that the chain which is furthest has behind it. */

@@ -71,7 +71,7 @@ sgfs_status sgfsi_validator_look(sgfsi_validator *v, const sgfsi_validation_poin
     if (begins) v->next = 1;
     v->drawing = now->kept;
     if (begins || !now->kept) sgfsi_predictor_begin(&v->p, &v->rows->rows, 0);
-    sgfs_status status = sgfsi_predictor_add(&v->p, &now->draw, err);
+    sgfs_status status = sgfsi_predictor_add(&v->p, 1, &now->draw, err);
     if (status != SGFS_OK) return status;
     int64_t at = now->kept ? v->p.draws : now->t;
     v->latest = *now;

@@ -243,6 +243,15 @@ static void judge_spread(list *out) {
          sgfsi_json_get_text(header, "smaller_steps", "smaller steps"));
 }
 
+const char *sgfsi_smaller_step(const sgfs_draws *d, double *now, double *next) {
+    *now = sgfsi_draws_option(d, "sampler.epsilon", NAN);
+    *next = *now / 2;
+    if (!isnan(*now)) return "--epsilon";
+    *now = sgfsi_draws_option(d, "sampler.target_accept", 0.8);
+    *next = *now < 0.9 ? 0.95 : *now < 0.99 ? 0.99 : 0.999;
+    return "--target-accept";
+}
+
 /* ---- trajectories ---------------------------------------------------------------------------- */
 
 static void judge_trajectories(list *out) {
@@ -251,21 +260,14 @@ static void judge_trajectories(list *out) {
     double total = (double)s->chains * (double)s->draws;
     if (!t->known) return;
     if (t->divergent > 0) {
-        /* What set the step, what it is now, and what to try: --target-accept, or a step that was
-         * given. */
-        double now = sgfsi_draws_option(out->draws, "sampler.epsilon", NAN), next = now / 2;
-        bool by_warmup = isnan(now);
-        if (by_warmup) {
-            now = sgfsi_draws_option(out->draws, "sampler.target_accept", 0.8);
-            next = now < 0.9 ? 0.95 : now < 0.99 ? 0.99 : 0.999;
-        }
+        double now, next;
+        const char *flag = sgfsi_smaller_step(out->draws, &now, &next);
         warn(out,
              "%.0f of %.0f draws come from trajectories that diverged: the step is too long for "
-             "some part of the posterior, where draws may be missing. Use a %s (now %s; try %s); "
+             "some part of the posterior, where draws may be missing. Smaller steps are made by "
+             "%s %s (now %s); "
              "where divergences stay, --standardize or a stronger prior helps.",
-             t->divergent, total,
-             by_warmup ? "smaller step by a larger --target-accept" : "smaller --epsilon",
-             SGFSI_DIGITS(now, 4), SGFSI_DIGITS(next, 4));
+             t->divergent, total, flag, SGFSI_DIGITS(next, 4), SGFSI_DIGITS(now, 4));
     }
     if (t->at_max_depth > DEEP_MOST * total)
         warn(out,

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/matrix.h"
 #include "diagnostics/trace.h"
 
 static double width_of(int64_t n, const double *sorted) {
@@ -115,11 +116,6 @@ static void sweep(int64_t l, int64_t m, double *d, double *e) {
     e[m] = 0;
 }
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 void sgfsi_eigenvalues(int64_t D, double *A, double *values, double *scratch) {
     enum { SWEEPS = 60 }; /* of one eigenvalue; a few are usual */
     double *d = values, *e = scratch;
@@ -137,5 +133,5 @@ void sgfsi_eigenvalues(int64_t D, double *A, double *values, double *scratch) {
             sweep(l, m, d, e);
         }
     }
-    qsort(d, (size_t)D, sizeof *d, by_size);
+    qsort(d, (size_t)D, sizeof *d, sgfsi_by_size);
 }

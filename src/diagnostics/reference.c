@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/matrix.h"
 #include "diagnostics/measures.h"
 #include "diagnostics/moments.h"
 #include "diagnostics/names.h"
@@ -86,11 +87,6 @@ static sgfs_status take_json(const job *j, const sgfsi_json *json, sgfsi_referen
 
 /* ---- another run ----------------------------------------------------------------------------- */
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double sgfsi_reference_noise(const sgfs_summary *summary, int64_t count, int64_t step,
                              sgfsi_arena *work) {
     double *tau = SGFSI_DOUBLES(work, summary->dim);
@@ -98,7 +94,7 @@ double sgfsi_reference_noise(const sgfs_summary *summary, int64_t count, int64_t
     int64_t n = 0;
     for (int64_t i = 0; i < summary->dim; i++)
         if (isfinite(summary->row[i].tau)) tau[n++] = summary->row[i].tau / (double)step;
-    if (n > 0) qsort(tau, (size_t)n, sizeof *tau, by_size);
+    if (n > 0) qsort(tau, (size_t)n, sizeof *tau, sgfsi_by_size);
     double median = n > 0 ? 0.5 * (tau[(n - 1) / 2] + tau[n / 2]) : NAN;
     return sgfsi_measure_tau2(median) / (double)count;
 }

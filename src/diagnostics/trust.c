@@ -19,6 +19,7 @@
 
 #include "base/number.h"
 #include "base/printable.h"
+#include "diagnostics/advice.h"
 #include "diagnostics/ess.h"
 #include "sink/export.h"
 
@@ -456,11 +457,10 @@ static bool was_given(const judge *j, const char *with, const char *but) {
 static void other_sampler(const judge *j, char *out, size_t room) {
     const sgfsi_json *header = j->d->header;
     const char *sampler = sgfsi_json_get_text(header, "sampler", "");
-    bool whole = strcmp(sampler, "exact-pairs") == 0 || strcmp(sampler, "exact-rows") == 0;
+    const char *instead = sgfsi_json_get_text(header, "instead", "nuts");
     bool normal = sgfsi_json_get_flag(header, "normal_prior");
     if (!j->exact && is_regression(j) && normal) snprintf(out, room, "--sampler exact");
-    else if (whole) snprintf(out, room, "--sampler exact-hmc");
-    else if (strcmp(sampler, "nuts") != 0) snprintf(out, room, "--sampler nuts");
+    else if (strcmp(sampler, instead) != 0) snprintf(out, room, "--sampler %s", instead);
     else
         snprintf(out, room, "%s--warmup %lld",
                  was_given(j, "data.standardize", "") ? "" : "--standardize ",
@@ -534,7 +534,6 @@ static void write_resume(const judge *j, const char *more, char *out, size_t roo
 static void write_next(const judge *j, char *out, size_t room) {
     char more[128] = "";
     const sgfsi_json *header = j->d->header;
-    double accept = sgfsi_draws_option(j->d, "sampler.target_accept", 0.8);
     int64_t now = sgfsi_draws_now(j->d, j->s), draws = 2 * now;
     if (isfinite(j->ess_min) && j->ess_min > 0) {
         int64_t needed = sgfsi_draws_needed(j->d, j->s, j->ess_min);
@@ -559,15 +558,11 @@ static void write_next(const judge *j, char *out, size_t room) {
     if (what == WARM_UP)
         snprintf(more, sizeof more, "--warmup %lld",
                  (long long)(4 * sgfsi_json_get_int(header, "warmup", 1000)));
-    else if (what == SMALLER_STEP && was_given(j, "sampler.epsilon", ""))
-        snprintf(more, sizeof more, "--epsilon %s",
-                 SGFSI_DIGITS(sgfsi_draws_option(j->d, "sampler.epsilon", 1) / 2, 4));
-    else if (what == SMALLER_STEP)
-        snprintf(more, sizeof more, "--target-accept %s",
-                 accept < 0.9    ? "0.95"
-                 : accept < 0.99 ? "0.99"
-                                 : "0.999");
-    else if (what != LONGER) other_sampler(j, more, sizeof more);
+    else if (what == SMALLER_STEP) {
+        double step, next;
+        const char *flag = sgfsi_smaller_step(j->d, &step, &next);
+        snprintf(more, sizeof more, "%s %s", flag, SGFSI_DIGITS(next, 4));
+    } else if (what != LONGER) other_sampler(j, more, sizeof more);
     bool another = strstr(more, "--sampler") != NULL;
     bool steps = was_given(j, "sampler.", "sampler.kind") || was_given(j, "fisher.", "") ||
                  was_given(j, "run.batch", "");
@@ -609,7 +604,7 @@ sgfs_status sgfsi_trust(const sgfs_draws *d, const sgfsi_used *used, sgfs_summar
     /* a file that does not say so: by the statistics that only exact samplers have */
     j.exact = exact != NULL ? sgfsi_json_get_flag(d->header, "exact")
                             : summary->trajectories.known || summary->asked.known;
-    j.independent = strcmp(sgfsi_json_get_text(d->header, "sampler", ""), "exact-linear") == 0;
+    j.independent = sgfsi_json_get_flag(d->header, "independent");
     bool finite = true;
     for (int64_t i = 0; i < summary->dim; i++) finite = finite && isfinite(summary->row[i].q50);
     if (sgfsi_json_get_flag(d->header, "optimiser"))

@@ -367,7 +367,7 @@ static sgfs_status hand_over(sgfsi_flow *flow, growing *g, int64_t files, const 
     memset(g, 0, sizeof *g);
     /* Columns of words in several files, of which each alone has not too many. */
     for (int64_t k = 0; files > 1 && t->dictionary != NULL && k < t->cols; k++) {
-        if (status != SGFS_OK || t->dictionary[k].count <= SGFSI_MAX_WORDS) continue;
+        if (status != SGFS_OK || t->dictionary[k].count <= sgfsi_most_words(t->role[k])) continue;
         status = sgfsi_fail(err, SGFS_EDATA,
                             "%.150s: column \"%.40s\" holds text (\"%.40s\", ...) with more than "
                             "%d different values in all files; leave it out with --drop.",

@@ -15,6 +15,7 @@
 #include "base/nearest.h"
 #include "base/number.h"
 #include "files/find_columns.h"
+#include "files/formula.h"
 
 enum { NAME_CHARS = 64, NEAREST = 3 };
 
@@ -126,12 +127,33 @@ sgfs_status sgfsi_columns_mark(const sgfsi_columns *columns, const char *flag, c
     return status;
 }
 
+/* The columns of factors, which are no features then. */
+static sgfs_status add_groups(const sgfsi_columns *c, const char *terms, unsigned char *role,
+                              sgfs_err *err) {
+    if (terms == NULL || terms[0] == '\0') return SGFS_OK;
+    unsigned char *mark = calloc((size_t)c->cols, 1);
+    if (mark == NULL) return sgfsi_fail_memory(err, "a list of columns");
+    sgfs_status status = sgfsi_formula_mark(terms, c->cols, c->names, c->path, mark, err);
+    for (int64_t i = 0; i < c->cols && status == SGFS_OK; i++) {
+        if (!mark[i]) continue;
+        if (role[i] > SGFSI_ROLE_FEATURE)
+            status = sgfsi_fail(err, SGFS_EUSAGE,
+                                "%s: column %lld (\"%.40s\") cannot group rows and be the target, "
+                                "weights or exposure too.",
+                                c->path, (long long)i + 1, c->names[i]);
+        role[i] = SGFSI_ROLE_GROUP;
+    }
+    free(mark);
+    return status;
+}
+
 /* What is marked becomes a feature, unless it is something else. */
 static sgfs_status add_features(const sgfsi_columns *c, const unsigned char *mark,
                                 unsigned char *role, sgfs_err *err) {
     static const char *const taken[][2] = {[SGFSI_ROLE_TARGET] = {"is the target", "target"},
                                            [SGFSI_ROLE_WEIGHTS] = {"holds the weights", "weights"},
-                                           [SGFSI_ROLE_EXPOSURE] = {"is the exposure", "exposure"}};
+                                           [SGFSI_ROLE_EXPOSURE] = {"is the exposure", "exposure"},
+                                           [SGFSI_ROLE_GROUP] = {"groups rows", "groups"}};
     for (int64_t i = 0; i < c->cols; i++) {
         if (mark[i] && role[i] > SGFSI_ROLE_FEATURE) {
             return sgfsi_fail(err, SGFS_EUSAGE,
@@ -152,7 +174,10 @@ sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const unsigned ch
                                  sgfs_err *err) {
     if (options->run != NULL)
         return sgfsi_run_columns_choose(options->run, columns, options->log, role, err);
-    const bool all = options->features[0] == '\0';
+    const bool all = options->features[0] == '\0',
+               none = strcmp(options->features, "none") == 0 &&
+                      sgfsi_names_find(columns->cols, (const char *const *)columns->names,
+                                       "none") == SGFSI_NAME_ABSENT;
     for (int64_t i = 0; i < columns->cols; i++) {
         bool feature = all && (stored == NULL || stored[i] == SGFSI_ROLE_FEATURE);
         role[i] = feature ? SGFSI_ROLE_FEATURE : SGFSI_ROLE_NONE;
@@ -187,6 +212,8 @@ sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const unsigned ch
             if (stored[i] == others[k].role && role[i] <= SGFSI_ROLE_FEATURE)
                 role[i] = others[k].role;
     }
+    sgfs_status grouped = add_groups(columns, options->groups, role, err);
+    if (grouped != SGFS_OK) return grouped;
     if (stored != NULL && memchr(role, SGFSI_ROLE_TARGET, (size_t)columns->cols) == NULL) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "%s: its target was asked for as weights or exposure; name another "
@@ -204,7 +231,7 @@ sgfs_status sgfsi_columns_select(const sgfsi_columns *columns, const unsigned ch
         }
         role[i] = SGFSI_ROLE_TARGET;
     }
-    if (all) return SGFS_OK;
+    if (all || none) return SGFS_OK;
     unsigned char *mark = calloc((size_t)columns->cols, 1);
     if (mark == NULL) return sgfsi_fail_memory(err, "a list of columns");
     sgfs_status status = sgfsi_columns_mark(columns, "features", options->features, mark, err);

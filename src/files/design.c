@@ -9,6 +9,7 @@
 
 #include "files/collect.h"
 #include "files/columns.h"
+#include "files/formula.h"
 #include "files/transform/transform.h"
 #include "rows/fingerprint.h"
 
@@ -16,7 +17,11 @@ const sgfs_option sgfsi_data_options[] = {
     {"data.target", "target", SGFS_TEXT, "", 1, 0, NULL,
      "column to explain, by name or number from 1 (default: the last one)"},
     {"data.features", "features", SGFS_TEXT, "", 1, 0, NULL,
-     "columns to explain it with: names, numbers, ranges 3-7 (default: all others)"},
+     "columns to explain it with: names, numbers, ranges 3-7, none (default: all others)"},
+    {"data.formula", "formula", SGFS_TEXT, "", 1, 0, NULL,
+     "target, columns and groups in one: \"y ~ x + C(hour) + (1 + x | user)\""},
+    {"data.groups", "groups", SGFS_TEXT, "", 1, 0, NULL,
+     "what varies between groups of rows: \"(1 | user) + (1 + x | item)\""},
     {"data.weights", "weights", SGFS_TEXT, "", 1, 0, NULL,
      "column that says how often each row counts (default: once)"},
     {"data.exposure", "exposure", SGFS_TEXT, "", 1, 0, NULL,
@@ -261,9 +266,15 @@ static sgfs_status finish(sgfs_data *d, const double *weights, const double *exp
     const sgfsi_log *log = sgfsi_config_log(cfg);
     const double *shift = NULL, *scale = NULL;
     sgfsi_recipe *r = NULL;
+    sgfsi_group_words words;
+    sgfsi_group_spec spec = {.terms = 0};
+    const char *groups = sgfsi_config_text(cfg, "data.groups");
     d->intercept = sgfsi_config_flag(cfg, "data.intercept");
     d->N = d->table.rows;
-    sgfs_status status = transform(d, &r, &weights, &exposure, cfg, err);
+    sgfs_status status = sgfsi_groups_keep_words(d, &words, err);
+    if (status == SGFS_OK && groups[0] != '\0')
+        status = sgfsi_formula_groups(groups, &d->arena, &spec, err);
+    if (status == SGFS_OK) status = transform(d, &r, &weights, &exposure, cfg, err);
     d->row_bytes = d->table.row_stride * (int64_t)sgfsi_dtype_size(d->table.type);
     d->feature = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->feature);
     d->span = sgfsi_arena_alloc(&d->arena, d->table.cols + 1, sizeof *d->span);
@@ -284,6 +295,7 @@ static sgfs_status finish(sgfs_data *d, const double *weights, const double *exp
     if (status == SGFS_OK && d->p == 0)
         status = sgfsi_fail(err, SGFS_EDATA,
                             "%s: no feature columns are left and there is no intercept.", d->path);
+    if (status == SGFS_OK && spec.terms > 0) status = sgfsi_groups_open(d, &spec, &words, err);
     if (status == SGFS_OK) status = sgfsi_data_extras(d, weights, exposure, err);
     if (status == SGFS_OK) status = sgfsi_data_weigh(d, err);
     if (status == SGFS_OK) status = sgfsi_data_measure(d, log, err);
@@ -307,7 +319,7 @@ static sgfs_status finish(sgfs_data *d, const double *weights, const double *exp
 
 /* ---- files and arrays ------------------------------------------------------------------------ */
 
-static sgfs_status open_files(sgfs_data *d, const char *name, const sgfs_config *cfg,
+static sgfs_status read_files(sgfs_data *d, const char *name, const sgfs_config *cfg,
                               sgfs_err *err) {
     const sgfsi_read_options options = sgfsi_read_options_of(cfg);
     sgfsi_files files;
@@ -352,6 +364,15 @@ static sgfs_status open_files(sgfs_data *d, const char *name, const sgfs_config 
     return status;
 }
 
+/* A formula is the options it stands for. */
+static sgfs_status open_files(sgfs_data *d, const char *name, sgfs_err *err) {
+    sgfs_config *expanded = sgfsi_formula_expand(d->cfg, err);
+    if (expanded == NULL) return sgfsi_why(err);
+    sgfs_status status = read_files(d, name, expanded, err);
+    sgfs_config_free(expanded);
+    return status;
+}
+
 static sgfs_data *new_data(const char *path, const sgfs_config *cfg, sgfs_err *err) {
     sgfs_data *d = calloc(1, sizeof *d);
     if (d != NULL) d->path = sgfsi_arena_text(&d->arena, path);
@@ -372,8 +393,7 @@ sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgfs_err *er
         return NULL;
     }
     sgfs_data *d = new_data(path, cfg, err);
-    if (d != NULL &&
-        sgfsi_arena_explain(&d->arena, open_files(d, path, cfg, err), err) != SGFS_OK) {
+    if (d != NULL && sgfsi_arena_explain(&d->arena, open_files(d, path, err), err) != SGFS_OK) {
         sgfs_data_free(d);
         return NULL;
     }
@@ -415,6 +435,28 @@ static sgfs_status check_csr(const sgfs_arrays *a, bool gaps, sgfs_err *err) {
     return SGFS_OK;
 }
 
+/* Of an array every column is a feature, but for those that group rows. */
+static sgfs_status choose_groups(sgfsi_table *t, const sgfs_config *cfg, sgfs_err *err) {
+    const char *groups = sgfsi_config_text(cfg, "data.groups");
+    if (sgfsi_config_given(cfg, "data.formula"))
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "(arrays): --formula chooses columns of a file; arrays are chosen "
+                          "already: say data.groups for what varies between groups.");
+    if (groups[0] == '\0') return SGFS_OK;
+    if (t->type == SGFSI_CSR)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "(arrays): sparse rows have no columns that group them.");
+    unsigned char *mark = calloc((size_t)t->cols + 1, 1);
+    t->role = malloc((size_t)t->cols + 1);
+    sgfs_status status = mark != NULL && t->role != NULL
+                             ? sgfsi_formula_mark(groups, t->cols, t->names, "(arrays)", mark, err)
+                             : sgfsi_fail_memory(err, "the groups");
+    for (int64_t j = 0; status == SGFS_OK && j < t->cols; j++)
+        t->role[j] = mark[j] ? SGFSI_ROLE_GROUP : SGFSI_ROLE_FEATURE;
+    free(mark);
+    return status;
+}
+
 static sgfs_status wrap(sgfs_data *d, const sgfs_arrays *a, const sgfs_config *cfg, sgfs_err *err) {
     sgfsi_table *t = &d->table;
     int given = (a->x != NULL) + (a->x32 != NULL) + (a->csr_start != NULL);
@@ -447,6 +489,8 @@ static sgfs_status wrap(sgfs_data *d, const sgfs_arrays *a, const sgfs_config *c
                                 : sgfsi_names_made_up(t->cols);
     if (t->names == NULL) return sgfsi_fail_memory(err, "the column names");
     t->named = a->names != NULL;
+    status = choose_groups(t, cfg, err);
+    if (status != SGFS_OK) return status;
     sgfsi_fingerprint_arrays(d, a->weights, a->exposure);
     return finish(d, a->weights, a->exposure, cfg, err);
 }
@@ -463,7 +507,7 @@ sgfs_data *sgfs_data_wrap(const sgfs_arrays *arrays, const sgfs_config *cfg, sgf
         return NULL;
     }
     sgfs_data *d = new_data("(arrays)", cfg, err);
-    if (d != NULL && wrap(d, arrays, cfg, err) != SGFS_OK) {
+    if (d != NULL && wrap(d, arrays, d->cfg, err) != SGFS_OK) {
         sgfs_data_free(d);
         return NULL;
     }

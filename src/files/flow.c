@@ -431,7 +431,7 @@ static sgfs_status count_columns(joined *j, sgfs_err *err) {
     if (!j->sources.libsvm || (o->whole && !o->dense)) return SGFS_OK;
     if (!o->whole && (o->columns > 0 || j->sources.count == 1)) return SGFS_OK;
     for (int64_t i = 0; i < j->sources.count; i++) {
-        if (j->sources.reader[i] != &sgfs_reader_libsvm) continue;
+        if (!j->sources.reader[i]->numbered) continue;
         const sgfsi_read_options options = sgfsi_sources_options(&j->sources, i);
         int64_t here, cols;
         sgfs_status status = sgfsi_libsvm_count(j->sources.path[i], &options, &here, &cols, err);

@@ -295,6 +295,7 @@ const sgfs_reader_kind sgfs_reader_idx = {
     .name = "idx",
     .help = "the arrays of MNIST, the labels being in a file of their own (--labels); .gz too",
     .flags = (const char *const[]){"labels", NULL},
+    .labels = true,
     .probe = probe_idx,
     .flow = flow_idx,
 };

@@ -157,7 +157,7 @@ static sgfs_status find_groups(sgfsi_newdata *d, sgfs_err *err) {
         const sgfs_reader_kind *reader = several ? sgfsi_table_reader(path, err) : NULL;
         int64_t done = 0;
         if (several && reader == NULL) return sgfsi_why(err);
-        if (reader == &sgfs_reader_packed) {
+        if (reader != NULL && reader->packed) {
             sgfsi_table table;
             sgfs_status status = reader->map(path, &all, &table, err);
             if (status != SGFS_OK) return status;
@@ -167,7 +167,7 @@ static sgfs_status find_groups(sgfsi_newdata *d, sgfs_err *err) {
         if (i == 0 || done != d->group[d->groups - 1].done)
             d->group[d->groups++] = (group){.first = i, .done = done};
         d->group[d->groups - 1].count++;
-        d->group[d->groups - 1].idx += reader == &sgfs_reader_idx;
+        d->group[d->groups - 1].idx += reader != NULL && reader->labels;
     }
     return SGFS_OK;
 }
@@ -244,7 +244,7 @@ sgfs_status sgfsi_newdata_same_files(const sgfsi_newdata *d, const sgfsi_json *s
     for (int64_t i = 0; i < f->count && status == SGFS_OK; i++) {
         sgfsi_table table = {0};
         const sgfs_reader_kind *kind = sgfsi_table_reader(f->path[i], err);
-        if (kind == &sgfs_reader_packed) (void)kind->map(f->path[i], &plain, &table, NULL);
+        if (kind != NULL && kind->packed) (void)kind->map(f->path[i], &plain, &table, NULL);
         sgfsi_fingerprint_begin(&print[i], f->path[i], &table);
         status = sgfsi_fingerprint_take(&print[i], f->path[i], err);
         sgfsi_table_free(&table);

@@ -14,7 +14,9 @@ enum { SGFSI_HEAD_BYTES = 4096 }; /* a reader is asked about the first bytes of 
  * probably names or texts. Of a column that was named there may be more. */
 enum { SGFSI_MAX_LEVELS = 1000, SGFSI_MAX_WORDS = 100000 };
 static inline int64_t sgfsi_most_words(unsigned char role) {
-    return role == SGFSI_ROLE_TARGET ? SGFSI_MAX_LEVELS : SGFSI_MAX_WORDS;
+    return role == SGFSI_ROLE_TARGET  ? SGFSI_MAX_LEVELS
+           : role == SGFSI_ROLE_GROUP ? INT32_MAX
+                                      : SGFSI_MAX_WORDS;
 }
 
 /* What becomes of cells without a value (--na): they are refused; or they are NaN in what readers
@@ -35,6 +37,7 @@ typedef struct sgfsi_read_options {
     const char *features;  /* "a,b,3-7"; "" : all that are nothing else */
     const char *weights;   /* name or 1-based number; "" : none */
     const char *exposure;  /* the same */
+    const char *groups;    /* terms of formula.h, whose factors are columns; "": none */
     const char *delimiter; /* one character, "tab", or "auto" */
     const char *header;    /* "auto", "yes", "no" */
     sgfsi_na na;
@@ -76,7 +79,10 @@ typedef struct sgfs_reader_kind {
     const char *const *flags; /* that are for files of this kind alone; NULL-terminated, or NULL */
     /* Does this file look like mine? head: its first bytes (after gunzip). */
     bool (*probe)(const char *path, const unsigned char *head, size_t bytes);
-    bool text; /* what its columns are shows only while its rows are read */
+    bool text;     /* what its columns are shows only while its rows are read */
+    bool labels;   /* its targets are in files of their own */
+    bool numbered; /* its features have numbers and no names */
+    bool packed;   /* it knows its columns, and what was made of them before */
     /* Its rows one block after another, in memory that does not grow with the file (flow.h). On
      * failure nothing is held. */
     sgfs_status (*flow)(struct sgfsi_flow *flow, const char *path,

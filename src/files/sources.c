@@ -16,7 +16,7 @@
 sgfsi_read_options sgfsi_sources_options(const sgfsi_sources *s, int64_t i) {
     sgfsi_read_options o = s->options;
     if (s->idx) o.labels = s->label[i];
-    if ((s->libsvm || o.run != NULL) && s->reader[i] != &sgfs_reader_libsvm) {
+    if ((s->libsvm || o.run != NULL) && !s->reader[i]->numbered) {
         o.columns = -1;
         o.zero_based = o.dense = false;
     }
@@ -33,15 +33,18 @@ sgfs_status sgfsi_sources_open(sgfsi_sources *s, int64_t count, const char *cons
     for (int64_t i = 0; status == SGFS_OK && i < count; i++) {
         s->label[i] = "";
         s->reader[i] = sgfsi_table_reader(path[i], err);
-        if (s->reader[i] == NULL) status = sgfsi_why(err);
-        s->idx = s->idx || s->reader[i] == &sgfs_reader_idx;
-        s->libsvm = s->libsvm || s->reader[i] == &sgfs_reader_libsvm;
+        if (s->reader[i] == NULL) {
+            status = sgfsi_why(err);
+            break;
+        }
+        s->idx = s->idx || s->reader[i]->labels;
+        s->libsvm = s->libsvm || s->reader[i]->numbered;
     }
     if (status == SGFS_OK && s->idx && options->labels != NULL && options->labels[0] != '\0') {
         int64_t wanted = options->idx_before;
         status = sgfsi_files_open(&s->labels, options->labels, options->log, err);
         for (int64_t i = 0; i < count && status == SGFS_OK; i++) {
-            if (s->reader[i] != &sgfs_reader_idx) continue;
+            if (!s->reader[i]->labels) continue;
             if (wanted < s->labels.count) s->label[i] = s->labels.path[wanted];
             wanted++;
         }

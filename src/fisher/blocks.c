@@ -50,7 +50,7 @@ static part part_at(const sgfs_sym *A, int64_t k, double *a) {
 }
 
 #define EACH_PART(A, p)                                                                            \
-    for (part p = part_at((A), 0, (A)->a); p.k < parts_of(A);                                      \
+    for (part p = part_at((A), 0, (A)->store); p.k < parts_of(A);                                  \
          p = part_at((A), p.k + 1, p.M.a + p.M.d * p.M.d))
 
 static void zero(sgfs_sym *A) {
@@ -65,8 +65,9 @@ static void add_cov(sgfs_sym *A, double decay, double weight, const sgfs_scores 
 
 static void combine(sgfs_sym *A, double b, const sgfs_sym *B, double c, const sgfs_sym *C) {
     EACH_PART(A, p) {
-        int64_t at = p.M.a - A->a;
-        sgfsi_combine(A->device, p.M.d, b, B->a + at, c, C != NULL ? C->a + at : NULL, p.M.a);
+        int64_t at = p.M.a - A->store;
+        sgfsi_combine(A->device, p.M.d, b, B->store + at, c, C != NULL ? C->store + at : NULL,
+                      p.M.a);
     }
 }
 
@@ -186,30 +187,30 @@ static int64_t inverse_size(const sgfs_layout *l) {
 }
 
 static int64_t inverse_factor(sgfs_sym *A) {
-    int64_t failed = sgfsi_potrf(A->device, A->D, A->a);
-    if (failed == 0) sgfsi_potri(A->device, A->D, A->a);
+    int64_t failed = sgfsi_potrf(A->device, A->D, A->store);
+    if (failed == 0) sgfsi_potri(A->device, A->D, A->store);
     return failed;
 }
 
 static void inverse_unfactor(sgfs_sym *P) {
     const double nothing = NAN; /* the inverse of the inverse; the next factor will tell */
-    if (inverse_factor(P) != 0) sgfsi_put(P->device, 1, &nothing, P->a);
+    if (inverse_factor(P) != 0) sgfsi_put(P->device, 1, &nothing, P->store);
 }
 
 static int64_t inverse_update(sgfs_sym *P, double decay, double weight, const sgfs_scores *s,
                               const double *gbar, double *room) {
     const sgfsi_change c = {decay, weight, s, gbar};
-    const sgfsi_dense b = {.device = P->device, .d = P->D, .a = P->a};
+    const sgfsi_dense b = {.device = P->device, .d = P->D, .a = P->store};
     if (!(decay > 0)) return -1; /* nothing is left of K, and a batch alone need not be definite */
     sgfsi_dense_scale(b, 1 / decay);
     return sgfsi_dense_rows(b, &c, sgfsi_inv_update, room);
 }
 
 static void inverse_solve(const sgfs_sym *P, bool transposed, double *x) {
-    double *room = P->a + P->D * P->D;
+    double *room = P->store + P->D * P->D;
     if (!transposed) return;
     memcpy(room, x, (size_t)P->D * sizeof *x);
-    sgfsi_symv(P->device, P->D, P->a, room, x);
+    sgfsi_symv(P->device, P->D, P->store, room, x);
 }
 
 static void inverse_mul_factor(const sgfs_sym *P, bool transposed, double *x) {

@@ -31,7 +31,7 @@ static int64_t work(const sgfs_layout *layout, int64_t n) {
 }
 
 static void zero(sgfs_sym *A) {
-    memset(A->a, 0, (size_t)A->D * sizeof *A->a);
+    memset(A->store, 0, (size_t)A->D * sizeof *A->store);
 }
 
 static void square(int64_t n, const double *x, double *y) {
@@ -89,33 +89,34 @@ static void add_cov(sgfs_sym *A, double decay, double weight, const sgfs_scores 
     for (int64_t j = 0; j < A->D; j++) {
         double centred = gbar != NULL ? ss[j] - n * gbar[j] * gbar[j] : ss[j];
         /* rounding may leave a tiny negative number where the true variance is 0; NaN stays NaN */
-        A->a[j] = decay * A->a[j] + weight * (centred < 0 ? 0 : centred);
+        A->store[j] = decay * A->store[j] + weight * (centred < 0 ? 0 : centred);
     }
 }
 
 static void combine(sgfs_sym *A, double b, const sgfs_sym *B, double c, const sgfs_sym *C) {
-    for (int64_t j = 0; j < A->D; j++) A->a[j] = b * B->a[j] + (C != NULL ? c * C->a[j] : 0);
+    for (int64_t j = 0; j < A->D; j++)
+        A->store[j] = b * B->store[j] + (C != NULL ? c * C->store[j] : 0);
 }
 
 static void add_diag(sgfs_sym *A, double c, const double *d) {
-    for (int64_t j = 0; j < A->D; j++) A->a[j] += c * (d != NULL ? d[j] : 1.0);
+    for (int64_t j = 0; j < A->D; j++) A->store[j] += c * (d != NULL ? d[j] : 1.0);
 }
 
 static void from_dense(sgfs_sym *A, const double *dense) {
-    for (int64_t j = 0; j < A->D; j++) A->a[j] = dense[j * A->D + j];
+    for (int64_t j = 0; j < A->D; j++) A->store[j] = dense[j * A->D + j];
 }
 
 static int64_t factor(sgfs_sym *A) {
     for (int64_t j = 0; j < A->D; j++) {
-        if (!(A->a[j] > 0)) return j + 1;
-        A->a[j] = sqrt(A->a[j]);
+        if (!(A->store[j] > 0)) return j + 1;
+        A->store[j] = sqrt(A->store[j]);
     }
     return 0;
 }
 
 /* There is nothing to save: back to the squares, and their roots again. */
 static void unfactor(sgfs_sym *L) {
-    square(L->D, L->a, L->a);
+    square(L->D, L->store, L->store);
 }
 
 static int64_t update(sgfs_sym *L, double decay, double weight, const sgfs_scores *s,
@@ -127,26 +128,26 @@ static int64_t update(sgfs_sym *L, double decay, double weight, const sgfs_score
 
 static void solve(const sgfs_sym *L, bool transposed, double *x) {
     (void)transposed;
-    for (int64_t j = 0; j < L->D; j++) x[j] /= L->a[j];
+    for (int64_t j = 0; j < L->D; j++) x[j] /= L->store[j];
 }
 
 static void mul_factor(const sgfs_sym *L, bool transposed, double *x) {
     (void)transposed;
-    for (int64_t j = 0; j < L->D; j++) x[j] *= L->a[j];
+    for (int64_t j = 0; j < L->D; j++) x[j] *= L->store[j];
 }
 
 static void mul(const sgfs_sym *A, const double *x, double *y) {
-    for (int64_t j = 0; j < A->D; j++) y[j] = A->a[j] * x[j];
+    for (int64_t j = 0; j < A->D; j++) y[j] = A->store[j] * x[j];
 }
 
 static double trace(const sgfs_sym *A) {
     double sum = 0;
-    for (int64_t j = 0; j < A->D; j++) sum += A->a[j];
+    for (int64_t j = 0; j < A->D; j++) sum += A->store[j];
     return sum;
 }
 
 static void diag(const sgfs_sym *A, double *d) {
-    memcpy(d, A->a, (size_t)A->D * sizeof *d);
+    memcpy(d, A->store, (size_t)A->D * sizeof *d);
 }
 
 const sgfs_fisher_kind sgfs_fisher_diag = {

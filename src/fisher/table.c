@@ -36,16 +36,16 @@ sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs
                     .device = dev,
                     .layout = layout,
                     .D = layout->D,
-                    .a = kind->host ? SGFSI_DOUBLES(arena, kind->size(layout))
-                                    : sgfsi_device_room(dev, kind->size(layout), arena)};
-    return A->a != NULL ? SGFS_OK
-                        : sgfsi_fail_memory(err, "a Fisher matrix (try --sampler sgfs-d)");
+                    .store = kind->host ? SGFSI_DOUBLES(arena, kind->size(layout))
+                                        : sgfsi_device_room(dev, kind->size(layout), arena)};
+    return A->store != NULL ? SGFS_OK
+                            : sgfsi_fail_memory(err, "a Fisher matrix (try --sampler sgfs-d)");
 }
 
 void sgfsi_sym_swap(sgfs_sym *A, sgfs_sym *B) {
-    double *a = A->a;
-    A->a = B->a;
-    B->a = a;
+    double *store = A->store;
+    A->store = B->store;
+    B->store = store;
 }
 
 static void get_numbers(const void *device, int64_t n, const void *at, void *host) {
@@ -58,6 +58,6 @@ static void put_numbers(const void *device, int64_t n, const void *host, void *a
 
 void sgfsi_sym_fields(const sgfs_sym *A, sgfsi_fields *list, const char *name) {
     static const sgfsi_far_memory far = {get_numbers, put_numbers};
-    SGFSI_FIELD(list, name, A->a, A->kind->size(A->layout));
+    SGFSI_FIELD(list, name, A->store, A->kind->size(A->layout));
     if (!A->kind->host && A->device->ops->alloc != NULL) sgfsi_fields_far(list, &far, A->device);
 }

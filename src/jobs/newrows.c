@@ -83,6 +83,10 @@ static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const 
         return sgfsi_fail(err, SGFS_ERUNFILE,
                           "The run does not say what its data were: it was made by an older sgfs, "
                           "or is damaged. Sample once more to predict with it.");
+    if (sgfsi_json_get(origin->info, "groups") != NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "The run has effects of groups (--groups, or brackets in --formula): "
+                          "predictions do not know them yet.");
     r->data = sgfsi_data_recall(origin->data, origin->kind->to_user == NULL, origin->cfg, err);
     if (r->data == NULL) return sgfsi_why(err);
     sgfs_status status = fill_wanted(r, origin, cfg, err);

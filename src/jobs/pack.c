@@ -350,7 +350,7 @@ static sgfs_status attempt(packing *w, bool *restarted, sgfs_err *err) {
 static sgfs_status describe_file(const char *path, const sgfs_config *cfg, bool verify,
                                  sgfs_pack_info *info, sgfs_err *err) {
     sgfsi_read_options options = sgfsi_read_options_of(cfg);
-    options.target = options.features = options.weights = options.exposure = "";
+    options.target = options.features = options.weights = options.exposure = options.groups = "";
     sgfsi_table t = {.rows = 0};
     sgfs_status status = sgfs_reader_packed.map(path, &options, &t, err);
     if (status == SGFS_OK && verify)
@@ -405,6 +405,14 @@ static sgfs_status pack_all(packing *w, sgfs_err *err) {
 static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     pack *p = (pack *)job;
     sgfs_status status = SGFS_OK;
+    const char *grouped = sgfsi_config_given(job->cfg, "data.formula")  ? "formula"
+                          : sgfsi_config_given(job->cfg, "data.groups") ? "groups"
+                                                                        : NULL;
+    if (grouped != NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--%s has no meaning for sgfs pack: pack the columns as they are, groups "
+                          "as numbers, and say it to sgfs sample.",
+                          grouped);
     if (p->out != NULL) {
         packing w = {.pack = p, .path = p->out, .options = sgfsi_read_options_of(job->cfg)};
         status = pack_all(&w, err);

@@ -56,6 +56,10 @@ double sgfsi_linear_known_log_sigma(const sgfs_model *m) {
     return s->known ? s->log_sigma : NAN;
 }
 
+double sgfsi_linear_unit(const sgfs_model *m) {
+    return ((const linear *)m->state)->y_sd;
+}
+
 static double log_sigma_of(const sgfs_model *m, const double *theta) {
     const linear *s = m->state;
     return s->known ? s->log_sigma : theta[m->D - 1];

@@ -11,12 +11,17 @@
 #include <string.h>
 
 #include "model/glm.h"
+#include "model/taylor_remainder.h"
 
 enum {
     ELEMENTS = 1 << 15, /* predictors of a block: 256 KiB of them */
     MOST_ROWS = 256,
-    GROUP = 32 /* factors of a product before its logarithm is taken */
+    GROUP = 32, /* factors of a product before its logarithm is taken */
+    LANES = 8,
+    WIDE = 4 * LANES /* predictors of a sparse row that are made together */
 };
+typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
+typedef double loose __attribute__((vector_size(LANES * sizeof(double)), aligned(8), may_alias));
 static const double largest = 1e300, smallest = 1e-300; /* that a product may be */
 
 /* Where everything lies in at->scratch. */
@@ -76,6 +81,25 @@ static void arrange(const sgfs_batch *b, const sgfs_places *at, const room *r) {
     }
 }
 
+/* out (width) = the entries of row i times rows of B (p x width): WIDE numbers at a time stay in
+ * registers while the entries go by. */
+static void predict_sparse_row(const sgfs_csr *x, int64_t i, int64_t width, const double *B,
+                               double *out) {
+    int64_t k = 0;
+    for (; k + WIDE <= width; k += WIDE) {
+        lanes s[WIDE / LANES] = {{0}};
+        for (int64_t e = x->start[i]; e < x->start[i + 1]; e++) {
+            const double *from = B + x->col[e] * width + k;
+            for (int g = 0; g < WIDE / LANES; g++)
+                s[g] += x->value[e] * *(const loose *)(const void *)(from + g * LANES);
+        }
+        memcpy(out + k, s, sizeof s);
+    }
+    for (int64_t j = k; j < width; j++) out[j] = 0;
+    for (int64_t e = x->start[i]; k < width && e < x->start[i + 1]; e++)
+        for (int64_t j = k; j < width; j++) out[j] += x->value[e] * B[x->col[e] * width + j];
+}
+
 /* E of rows first .. first + n - 1, offsets left out, from B. */
 static void predict(const sgfs_model *m, const sgfs_batch *b, int64_t first, int64_t n,
                     const room *r) {
@@ -84,15 +108,8 @@ static void predict(const sgfs_model *m, const sgfs_batch *b, int64_t first, int
         sgfsi_gemm_nt(m->ctx.near, n, width, b->p, 1.0, b->x + first * b->p, r->B, 0.0, r->E);
         return;
     }
-    memset(r->E, 0, (size_t)(n * width) * sizeof *r->E);
-    for (int64_t i = 0; i < n; i++) {
-        double *restrict row = r->E + i * width;
-        for (int64_t e = b->sparse->start[first + i]; e < b->sparse->start[first + i + 1]; e++) {
-            const double *restrict from = r->B + b->sparse->col[e] * width;
-            double value = b->sparse->value[e];
-            for (int64_t k = 0; k < width; k++) row[k] += value * from[k];
-        }
-    }
+    for (int64_t i = 0; i < n; i++)
+        predict_sparse_row(b->sparse, first + i, width, r->B, r->E + i * width);
 }
 
 /* out += V' X over rows first .. first + n - 1; V: n x width; out: width x p, for sparse rows p x
@@ -125,11 +142,6 @@ static void predict_one(const sgfs_model *m, const double *theta, const sgfs_bat
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-/* log(1 + exp(x)), whatever x is. */
-static double log_one_and_exp(double x) {
-    return fmax(x, 0) + log1p(exp(-fabs(x)));
-}
-
 /* sums[k] -= log of the product of n rows' factors; where that is no number, `safely` makes the
  * logarithm of each. */
 typedef struct factors {
@@ -145,7 +157,7 @@ static double log_factor(const factors *f, int64_t i, int64_t k, double sign) {
     int64_t R = f->r->R, K = f->r->K;
     const double *a = f->a + i * R, *e = f->E + i * R * K + k;
     if (f->top == NULL)
-        return log_one_and_exp(a[0] + sign * e[0]) - fmax(a[0], 0) + (sign < 0 ? e[0] : 0);
+        return sgfsi_softplus(a[0] + sign * e[0]) - fmax(a[0], 0) + (sign < 0 ? e[0] : 0);
     double most = f->further ? 0 : -INFINITY, sum = 0;
     for (int64_t q = 0; q < R; q++) most = fmax(most, a[q] + sign * e[q * K]);
     for (int64_t q = 0; q < R; q++) sum += exp(a[q] + sign * e[q * K] - most);
@@ -425,4 +437,28 @@ void sgfsi_many_softmax(const sgfs_model *m, bool further, const sgfs_batch *b, 
     if (pairs && b->sparse != NULL) turn(R, b->p, r.linear, r.G);
     if (pairs) add_linear(m, at, fixed, NULL, &r);
     else if (at->G != NULL) add_gradients(b, &r, at->G);
+}
+
+void sgfsi_many_predictors(const sgfs_model *m, const sgfs_batch *b, int64_t count,
+                           const double *const *theta, double *E, double *scratch) {
+    double *B = scratch, some[LANES][SGFSI_MANY];
+    for (int64_t k = 0; b->sparse == NULL && k < count; k++)
+        memcpy(B + k * b->p, theta[k], (size_t)b->p * sizeof *B);
+    if (b->sparse == NULL) {
+        sgfsi_gemm_nt(m->ctx.near, count, b->n, b->p, 1.0, B, b->x, 0.0, E);
+        return;
+    }
+    for (int64_t first = 0; first < b->p; first += LANES) { /* rows of B that stay in cache */
+        int64_t end = least(first + LANES, b->p);
+        for (int64_t k = 0; k < SGFSI_MANY; k++)
+            for (int64_t j = first; j < end; j++)
+                B[j * SGFSI_MANY + k] = k < count ? theta[k][j] : 0;
+    }
+    for (int64_t first = 0; first < b->n; first += LANES) {
+        int64_t n = least(b->n - first, LANES);
+        for (int64_t i = 0; i < n; i++)
+            predict_sparse_row(b->sparse, first + i, SGFSI_MANY, B, some[i]);
+        for (int64_t k = 0; k < count; k++)
+            for (int64_t i = 0; i < n; i++) E[k * b->n + first + i] = some[i][k];
+    }
 }

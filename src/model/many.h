@@ -27,3 +27,9 @@ void sgfsi_many_link(const sgfs_model *m, sgfsi_link link, const sgfs_batch *b,
  * the further class, whose predictor is 0 (where there is one: `further`). */
 void sgfsi_many_softmax(const sgfs_model *m, bool further, const sgfs_batch *b, const double *own,
                         const sgfs_places *at);
+
+/* The predictors alone, offsets left out: E (count x n) of the rows of b at theta[0..count), where
+ * there is one for each row. count: SGFSI_MANY at most. scratch: p x SGFSI_MANY. */
+enum { SGFSI_MANY = 32 };
+void sgfsi_many_predictors(const sgfs_model *m, const sgfs_batch *b, int64_t count,
+                           const double *const *theta, double *E, double *scratch);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model/prior.h"
+#include "model/scales.h"
 #include "model/user.h"
 
 sgfs_block *sgfsi_model_add_block(sgfs_model *m, const char *name, int64_t rows, int64_t cols,
@@ -90,7 +91,8 @@ static sgfs_status set_up(sgfs_model *m, sgfs_err *err) {
             m->data->path, sorted[i]);
     }
     free(sorted);
-    return status == SGFS_OK ? sgfsi_prior_open(m, err) : status;
+    if (status == SGFS_OK) status = sgfsi_prior_open(m, err);
+    return status == SGFS_OK ? sgfsi_scales_open(m, err) : status;
 }
 
 sgfs_model *sgfsi_model_within(const sgfsi_context *opened, const sgfs_model_kind *kind,
@@ -149,6 +151,30 @@ sgfs_model sgfsi_model_under(const sgfs_model *m, sgfsi_prior *prior) {
     other.prior = prior;
     other.precision = prior->precision;
     return other;
+}
+
+sgfs_model sgfsi_model_fixed(const sgfs_model *m) {
+    sgfs_model other = view_of(m);
+    other.D = m->base;
+    if (m->scales != NULL) other.blocks -= m->scales->groups->terms;
+    other.scales = NULL;
+    return other;
+}
+
+void sgfsi_model_start(const sgfs_model *m, double *theta, double *spread) {
+    const sgfs_model fixed = sgfsi_model_fixed(m);
+    m->kind->start(&fixed, theta, spread);
+    for (int64_t j = m->base; j < m->D; j++) { /* of groups: the sampler places them */
+        theta[j] = 1;
+        spread[j] = m->scales->term[0].scale[0];
+    }
+}
+
+void sgfsi_model_to_user(const sgfs_model *m, const double *theta, double *user) {
+    const sgfs_model fixed = sgfsi_model_fixed(m);
+    sgfsi_scales_to_user(m, theta, user);
+    if (m->kind->to_user != NULL) m->kind->to_user(&fixed, theta, user);
+    else memcpy(user, theta, (size_t)m->D * sizeof *theta);
 }
 
 const sgfs_model *sgfsi_model_near(const sgfs_model *m, sgfsi_arena *arena) {

@@ -26,9 +26,11 @@ struct sgfs_model {
     sgfsi_arena arena;
     int64_t D, blocks;
     sgfs_block *block;
-    char **param;              /* D names */
-    struct sgfsi_prior *prior; /* prior.h; NULL where the kind brings its own */
-    double *precision;         /* D, information of each parameter's prior (Lambda's diagonal) */
+    int64_t base;                /* parameters of the kind; those of groups follow (scales.h) */
+    struct sgfsi_scales *scales; /* NULL: the data have no groups */
+    char **param;                /* D names */
+    struct sgfsi_prior *prior;   /* prior.h; NULL where the kind brings its own */
+    double *precision;           /* D, information of each parameter's prior (Lambda's diagonal) */
     double *default_sd;   /* D: of the default prior, on the chain's scale; NULL: not a network */
     unsigned char *layer; /* D, with it: whose weights have a scale in common; 0: none */
     double *likely; /* how large each parameter of the first block may well be; NULL: unknown */
@@ -69,6 +71,12 @@ sgfs_model *sgfsi_model_within(const sgfsi_context *opened, const sgfs_model_kin
 sgfs_model sgfsi_model_on(const sgfs_model *m, const sgfs_data *data);
 /* With another prior. */
 sgfs_model sgfsi_model_under(const sgfs_model *m, struct sgfsi_prior *prior);
+/* A first theta of all parameters and the scale on which chains are spread around it (`start` of its
+ * kind); and theta on the user's scale. */
+void sgfsi_model_start(const sgfs_model *m, double *theta, double *spread);
+void sgfsi_model_to_user(const sgfs_model *m, const double *theta, double *user);
+/* Without its groups: the parameters of its kind, whose predictors the caller knows. */
+sgfs_model sgfsi_model_fixed(const sgfs_model *m);
 /* With its rows in the host's memory, for sums that are there: m, where they are anyway, else from
  * the arena. NULL when memory is out. */
 const sgfs_model *sgfsi_model_near(const sgfs_model *m, sgfsi_arena *arena);

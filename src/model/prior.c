@@ -382,6 +382,7 @@ bool sgfsi_prior_is_quadratic(const sgfs_model *m) {
 /* With few degrees of freedom a draw from the prior lies beyond x scales with probability of about
  * x^-nu: a million scales are common where nu is below 2. One draw in 1e12 may pass for lost. */
 double sgfsi_prior_length(const sgfs_model *m, int64_t j) {
+    if (j >= m->base) return 0; /* of groups */
     if (!(m->precision[j] > 0)) return 0;
     double tail = m->prior != NULL ? fmax(1, pow(10, 12 / m->prior->df - 6)) : 1;
     return tail / sqrt(m->precision[j]);

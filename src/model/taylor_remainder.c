@@ -66,8 +66,8 @@ double sgfsi_law_tail(int64_t K, const double *log_p, const double *p, double *v
     return beyond(half, tail);
 }
 
-static double softplus(double eta) {
-    return (eta > 0 ? eta : 0) + log1p(exp(-fabs(eta)));
+double sgfsi_softplus(double eta) {
+    return fmax(eta, 0) + log1p(exp(-fabs(eta)));
 }
 
 /* -u for -eta is the same coin with its sides named the other way round: only the linear part of u
@@ -77,7 +77,7 @@ double sgfsi_coin_tail(double eta, double u) {
     if (eta > 0) u = -u;
     double half = 0.5 * rare * often * u * u;
     if (!(fmax(often * u, -rare * u) < large))
-        return softplus(u - fabs(eta)) - log1p(e) - rare * u - half;
+        return sgfsi_softplus(u - fabs(eta)) - log1p(e) - rare * u - half;
     double tail = rare * sgfsi_exp_tail(often * u) + often * sgfsi_exp_tail(-rare * u);
     return beyond(half, tail);
 }

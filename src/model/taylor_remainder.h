@@ -14,6 +14,7 @@
 
 #include <stdint.h>
 
+double sgfsi_softplus(double eta); /* log(1 + exp(eta)), whatever eta is */
 double sgfsi_exp_tail(double v);
 double sgfsi_log1p_tail(double m);
 /* log_p: the logarithms of p, up to a number that is the same for all; v is changed. */

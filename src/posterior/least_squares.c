@@ -43,6 +43,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/matrix.h"
 #include "model/linear.h"
 #include "model/prior.h"
 #include "posterior/exact_fit.h"
@@ -162,11 +163,6 @@ static void collect(void *user, int64_t part, int64_t first, const sgfs_scores *
     }
 }
 
-static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Which coefficients stay single: those first in s->column. X: N x p. */
 static sgfs_status sort_columns(const columns *c, const double *X, const double *P, sgfs_err *err) {
     sgfsi_least_squares *s = c->s;
@@ -187,7 +183,7 @@ static sgfs_status sort_columns(const columns *c, const double *X, const double 
                           "There are more coefficients without a prior than rows: there is no "
                           "posterior. Use a prior (--prior-precision above 0).");
     }
-    qsort(sorted, (size_t)many, sizeof *sorted, by_size);
+    qsort(sorted, (size_t)many, sizeof *sorted, sgfsi_by_size);
     if (many > 0) most = dwarfs * sorted[many / 2];
     for (int64_t j = 0; j < s->p; j++) large += square[j] > most;
     if (large - flat > N / 2) most = DBL_MAX; /* they are the usual ones */

@@ -11,6 +11,7 @@
 
 #include "base/ticker.h"
 #include "model/prior.h"
+#include "model/scales.h"
 #include "posterior/posterior.h"
 #include "posterior/scores.h"
 #include "posterior/sweep.h"
@@ -70,6 +71,8 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
                             sgfsi_arena *arena, sgfs_err *err) {
     int64_t D = m->D, blocks = (m->data->N + FULL_BLOCK - 1) / FULL_BLOCK;
     int64_t parts = blocks < FULL_PARTS ? blocks : FULL_PARTS;
+    sgfs_status status = sgfsi_scales_refuse(m, err);
+    if (status != SGFS_OK) return status;
     if (threads <= 0) threads = m->ctx.threads;
     m = sgfsi_model_near(m, arena);
     if (m == NULL) return sgfsi_fail_memory(err, "a pass over the data");
@@ -85,7 +88,6 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
     f->err = sgfsi_arena_alloc(arena, parts, sizeof *f->err);
     if (f->sums == NULL || f->pass == NULL || f->err == NULL)
         return sgfsi_fail_memory(err, "a pass over the data");
-    sgfs_status status = SGFS_OK;
     if (sgfsi_sweep_fits(m)) {
         f->sweep = sgfsi_arena_alloc(arena, 1, sizeof *f->sweep);
         status = f->sweep != NULL ? sgfsi_sweep_open(f->sweep, m, arena, err)

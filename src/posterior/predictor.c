@@ -14,6 +14,10 @@
  * and the row's number (position in the stream: one pair for two rows, which is why blocks begin at
  * even rows). So neither the size of blocks nor the number of threads changes a bit of them.
  *
+ * Where a row counts by its predictor alone (by_predictor), the predictors of a block at several
+ * draws are one product of matrices. The probabilities of two labels then follow from it, so that it
+ * is kept in their place, and quantiles are looked for once.
+ *
  * kept is row by row with the draws side by side, ready for selection. A draw then writes one
  * number to each of n x width places `stride` apart; consecutive draws share their cache lines, and
  * an odd number of lines between them keeps them in different sets of the cache.
@@ -24,6 +28,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "model/many.h"
 
 enum {
     PART = 512, /* rows handed to the model at a time: bounds its workspace */
@@ -65,12 +70,17 @@ sgfs_status sgfsi_predictor_open(sgfsi_predictor *p, const sgfs_model *m, int64_
     *p = (sgfsi_predictor){.m = m, .most = most, .keep = keep, .stride = stride_of(keep)};
     p->width = kind->predict != NULL ? m->outputs : kind->resample != NULL && !classes ? 1 : 0;
     p->drawn = !classes && kind->resample != NULL;
-    int64_t part = most < PART ? most : PART;
+    p->rises = kind->by_predictor && m->labels.count == 2 && keep > 0;
+    int64_t part = most < PART ? most : PART, numbers = p->rises ? 1 : p->width;
+    if (part < 2 * SGFSI_QUANTILES) part = 2 * SGFSI_QUANTILES;
     bool made = SGFSI_ROOM(arena, most, &p->loglik, &p->gap, &p->top, &p->sum, &p->normal,
                            &p->uniform, &p->drawing) &&
                 SGFSI_ROOM(arena, most * p->width, &p->out, &p->total) &&
-                SGFSI_ROOM(arena, keep > 0 ? most * p->width * p->stride : 0, &p->kept) &&
+                SGFSI_ROOM(arena, keep > 0 ? most * numbers * p->stride : 0, &p->kept) &&
                 SGFSI_ROOM(arena, part * m->scratch_per_row, &p->scratch);
+    if (kind->by_predictor && keep > 0)
+        made = made && SGFSI_ROOM(arena, most * SGFSI_MANY, &p->eta) &&
+               SGFSI_ROOM(arena, m->data->p * SGFSI_MANY, &p->coefficients);
     if (!made) return sgfsi_fail_memory(err, "predictions");
     if (kind->sparse && m->data->p >= WIDE) {
         int64_t entries = most * m->data->p / ONE_IN;
@@ -124,6 +134,7 @@ static sgfs_batch part_of(const sgfs_batch *b, int64_t from, int64_t n, sgfs_csr
     sgfs_batch part = *b;
     part.n = n;
     if (b->x != NULL) part.x += from * b->p;
+    if (b->eta != NULL) part.eta += from;
     if (b->y != NULL) part.y += from;
     if (b->weight != NULL) part.weight += from;
     if (b->offset != NULL) part.offset += from;
@@ -134,20 +145,56 @@ static sgfs_batch part_of(const sgfs_batch *b, int64_t from, int64_t n, sgfs_csr
     return part;
 }
 
-sgfs_status sgfsi_predictor_add(sgfsi_predictor *p, const sgfsi_draw *draw, sgfs_err *err) {
+/* The target's density at a draw joins the running log-sum-exp. */
+static sgfs_status add_densities(sgfsi_predictor *p, const sgfsi_draw *draw, sgfs_err *err) {
+    const int64_t all = p->batch.n;
+    for (int64_t from = 0; from < all; from += PART) {
+        sgfs_csr csr;
+        sgfs_batch part = part_of(&p->batch, from, all - from < PART ? all - from : PART, &csr);
+        sgfs_scores s = {.n = part.n, .D = p->m->D, .loglik = p->loglik + from}; /* no scores */
+        sgfs_status status = p->m->kind->scores(p->m, draw->theta, &part, &s, p->scratch, err);
+        if (status != SGFS_OK) return status;
+    }
+    for (int64_t i = 0; i < all; i++) p->gap[i] = -fabs(p->loglik[i] - p->top[i]);
+    sgfsi_exp(p->m->ctx.device, all, p->gap, p->gap);
+    for (int64_t i = 0; i < all; i++) {
+        if (p->loglik[i] == -INFINITY) continue; /* adds 0, and gap is not a number */
+        if (p->loglik[i] <= p->top[i]) {
+            p->sum[i] += p->gap[i];
+        } else {
+            p->sum[i] = p->sum[i] * p->gap[i] + 1;
+            p->top[i] = p->loglik[i];
+        }
+    }
+    return SGFS_OK;
+}
+
+/* Where targets are one of two labels, their densities are among the outputs, and the sum of these
+ * will do unless it is next to nothing: then every draw of it was faint, and has joined the other. */
+static const double faint = 1e-280, nothing = 1e-290;
+
+static double probability(const sgfsi_predictor *p, const double *out, int64_t i) {
+    return out[2 * i + (p->batch.y[i] == p->m->labels.value[1])];
+}
+
+static bool are_faint(const sgfsi_predictor *p) {
+    double least = 1;
+    for (int64_t i = 0; i < p->batch.n; i++) {
+        double of = probability(p, p->out, i);
+        least = of < least ? of : least;
+    }
+    return least < faint;
+}
+
+static sgfs_status add_draw(sgfsi_predictor *p, const sgfsi_draw *draw, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
-    for (int64_t from = 0; from < p->batch.n && status == SGFS_OK; from += PART) {
+    for (int64_t from = 0; from < p->batch.n; from += PART) {
         int64_t left = p->batch.n - from;
         int64_t n = left < PART ? left : PART;
         const sgfs_model_kind *kind = p->m->kind;
         sgfs_csr csr;
         sgfs_batch part = part_of(&p->batch, from, n, &csr);
-        sgfs_scores s = {.n = n, .D = p->m->D, .loglik = p->loglik + from}; /* no scores */
         double *out = p->out + from * p->width;
-        if (p->known) {
-            status = kind->scores(p->m, draw->theta, &part, &s, p->scratch, err);
-            if (status != SGFS_OK) return status;
-        }
         part.y = NULL; /* a prediction does not look at it */
         if (kind->predict != NULL) kind->predict(p->m, draw->theta, &part, out, p->scratch);
         bool wanted = p->drawn && (p->keep > 0 || kind->predict == NULL);
@@ -167,29 +214,36 @@ sgfs_status sgfsi_predictor_add(sgfsi_predictor *p, const sgfsi_draw *draw, sgfs
         if (kind->predict == NULL && p->width > 0)
             memcpy(out, p->drawing + from, (size_t)n * sizeof *out);
     }
+    if (p->known && (!p->rises || are_faint(p))) status = add_densities(p, draw, err);
     if (status != SGFS_OK) return status;
-    if (p->known) {
-        int64_t n = p->batch.n;
-        for (int64_t i = 0; i < n; i++) p->gap[i] = -fabs(p->loglik[i] - p->top[i]);
-        sgfsi_exp(p->m->ctx.device, n, p->gap, p->gap);
-        for (int64_t i = 0; i < n; i++) {
-            if (p->loglik[i] == -INFINITY) continue; /* adds 0, and gap is not a number */
-            if (p->loglik[i] <= p->top[i]) {
-                p->sum[i] += p->gap[i];
-            } else {
-                p->sum[i] = p->sum[i] * p->gap[i] + 1;
-                p->top[i] = p->loglik[i];
-            }
-        }
-    }
     for (int64_t i = 0; i < p->batch.n * p->width; i++) p->total[i] += p->out[i];
     if (p->draws < p->keep) {
-        const double *from = p->drawn ? p->drawing : p->out;
+        const double *from = p->rises ? p->batch.eta : p->drawn ? p->drawing : p->out;
+        int64_t count = p->batch.n * (p->rises ? 1 : p->width);
         double *to = p->kept + p->draws;
-        for (int64_t i = 0; i < p->batch.n * p->width; i++) to[i * p->stride] = from[i];
+        for (int64_t i = 0; i < count; i++) to[i * p->stride] = from[i];
     }
     p->draws++;
     return SGFS_OK;
+}
+
+/* Where predictors are all that a model sees of its rows, those of several draws are made at once. */
+sgfs_status sgfsi_predictor_add(sgfsi_predictor *p, int64_t count, const sgfsi_draw *draw,
+                                sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    for (int64_t first = 0; first < count; first += SGFSI_MANY) {
+        const double *theta[SGFSI_MANY];
+        int64_t some = count - first < SGFSI_MANY ? count - first : SGFSI_MANY;
+        for (int64_t k = 0; k < some; k++) theta[k] = draw[first + k].theta;
+        if (p->eta != NULL)
+            sgfsi_many_predictors(p->m, &p->batch, some, theta, p->eta, p->coefficients);
+        for (int64_t k = 0; k < some && status == SGFS_OK; k++) {
+            if (p->eta != NULL) p->batch.eta = p->eta + k * p->batch.n;
+            status = add_draw(p, &draw[first + k], err);
+        }
+    }
+    p->batch.eta = NULL;
+    return status;
 }
 
 void sgfsi_predictor_fields(sgfsi_predictor *p, sgfsi_fields *list) {
@@ -204,6 +258,8 @@ void sgfsi_predictor_fields(sgfsi_predictor *p, sgfsi_fields *list) {
 /* ---- what they say --------------------------------------------------------------------------- */
 
 double sgfsi_predictor_log_density(const sgfsi_predictor *p, int64_t i) {
+    double mean = p->rises ? probability(p, p->total, i) / (double)p->draws : 0;
+    if (mean > nothing) return log(mean);
     return p->top[i] + log(p->sum[i] / (double)p->draws);
 }
 
@@ -215,9 +271,39 @@ static int64_t kept_draws(const sgfsi_predictor *p) {
     return p->draws < p->keep ? p->draws : p->keep;
 }
 
-void sgfsi_predictor_quantiles(sgfsi_predictor *p, int64_t i, int64_t k,
-                               double q[SGFSI_QUANTILES]) {
-    sgfsi_quantiles(kept_draws(p), p->kept + (i * p->width + k) * p->stride, q);
+/* Both labels' probabilities at n predictors: out n x 2. */
+static void predict_at(sgfsi_predictor *p, int64_t n, const double *eta, double *out) {
+    const sgfs_batch b = {.n = n, .p = p->batch.p, .eta = eta, .gamma = 1};
+    p->m->kind->predict(p->m, NULL, &b, out, p->scratch);
+}
+
+void sgfsi_predictor_quantiles(sgfsi_predictor *p, int64_t i, double *q) {
+    enum { Q = SGFSI_QUANTILES };
+    double eta[2 * Q], out[2 * Q][2];
+    sgfsi_neighbours at;
+    for (int64_t k = 0; !p->rises && k < p->width; k++)
+        sgfsi_quantiles(kept_draws(p), p->kept + (i * p->width + k) * p->stride, q + k * Q);
+    if (!p->rises) return;
+    sgfsi_quantile_neighbours(kept_draws(p), p->kept + i * p->stride, &at);
+    for (int k = 0; k < Q; k++) eta[2 * k] = at.low[k], eta[2 * k + 1] = at.high[k];
+    predict_at(p, 2 * Q, eta, out[0]);
+    for (int k = 0; k < Q; k++) { /* the first label's are the same draws, in the other order */
+        q[Q - 1 - k] = sgfsi_quantile_between(out[2 * k][0], out[2 * k + 1][0], at.part[k]);
+        q[Q + k] = sgfsi_quantile_between(out[2 * k][1], out[2 * k + 1][1], at.part[k]);
+    }
+}
+
+const double *sgfsi_predictor_kept(sgfsi_predictor *p, int64_t i, int64_t k, int64_t first,
+                                   int64_t *n) {
+    const int64_t number = p->rises ? i : i * p->width + k, left = kept_draws(p) - first;
+    const double *kept = p->kept + number * p->stride + first;
+    *n = left;
+    if (!p->rises) return kept;
+    *n = left < p->most ? left : p->most;
+    if (*n > PART) *n = PART;
+    predict_at(p, *n, kept, p->out);
+    for (int64_t s = 0; s < *n; s++) p->drawing[s] = p->out[2 * s + k];
+    return p->drawing;
 }
 
 double sgfsi_predictor_pit(const sgfsi_predictor *p, int64_t i) {

@@ -5,7 +5,7 @@
  *
  *     sgfsi_predictor_open(&p, model, rows, keep, &arena, &err);
  *     sgfsi_predictor_begin(&p, &batch, 0);
- *     for each draw: sgfsi_predictor_add(&p, &draw, &err);
+ *     for each draw: sgfsi_predictor_add(&p, 1, &draw, &err); or several of them at once
  *     sgfsi_predictor_tally(&p, &tally);              error, log loss, ... of all rows so far
  *
  * The model must be bound to the scale the draws are on (sgfsi_predictor_check): the user's, or,
@@ -34,6 +34,8 @@ typedef struct sgfsi_predictor {
     int64_t width;    /* numbers averaged for each row: labels, or 1; 0: the model has neither
                        * predict nor resample, and only densities are known */
     bool drawn;       /* what is kept are targets drawn from the model, not its outputs */
+    bool rises;       /* what is kept are predictors, with which the second of two labels becomes
+                       * more probable: quantiles of the one are those of the other */
     sgfs_batch batch; /* the rows at hand */
     int64_t first;    /* number of the first of them; even */
     bool known;       /* they have targets */
@@ -41,10 +43,12 @@ typedef struct sgfsi_predictor {
     /* for each row: log density of this draw, largest so far, sum of exp(log density - largest) */
     double *loglik, *gap, *top, *sum; /* most each */
     double *out, *total;              /* most x width: of this draw, and summed */
-    double *kept;                     /* most x width x stride, draws side by side */
+    double *kept;                     /* most x width x stride, draws side by side; if it rises
+                                       * most x stride */
     int64_t stride;
     double *normal, *uniform, *drawing; /* most each: predictive draws */
     double *scratch;
+    double *eta, *coefficients; /* most x SGFSI_MANY, p x SGFSI_MANY; NULL: a draw at a time */
     /* Rows of mostly zeros are taken sparse: room for a quarter of their numbers, or NULL. */
     int64_t *start;
     int32_t *col;
@@ -61,8 +65,9 @@ sgfs_status sgfsi_predictor_open(sgfsi_predictor *p, const sgfs_model *m, int64_
 /* Start anew with these rows (at most p->most; borrowed until the next begin). y NULL: targets are
  * not known. first: the number of the first row among all, which must be even. */
 void sgfsi_predictor_begin(sgfsi_predictor *p, const sgfs_batch *rows, int64_t first);
-/* One more draw. An error is the model's. */
-sgfs_status sgfsi_predictor_add(sgfsi_predictor *p, const sgfsi_draw *draw, sgfs_err *err);
+/* So many more draws. An error is the model's. */
+sgfs_status sgfsi_predictor_add(sgfsi_predictor *p, int64_t count, const sgfsi_draw *draw,
+                                sgfs_err *err);
 
 /* What was added so far, without the draws that are kept for quantiles. */
 void sgfsi_predictor_fields(sgfsi_predictor *p, sgfsi_fields *list);
@@ -73,8 +78,12 @@ void sgfsi_predictor_fields(sgfsi_predictor *p, sgfsi_fields *list);
 double sgfsi_predictor_log_density(const sgfsi_predictor *p, int64_t i);
 /* The width means: probability of each label, or the mean of the target. */
 void sgfsi_predictor_mean(const sgfsi_predictor *p, int64_t i, double *mean);
-/* Quantiles over draws of number k; the kept draws come back in another order. */
-void sgfsi_predictor_quantiles(sgfsi_predictor *p, int64_t i, int64_t k, double q[SGFSI_QUANTILES]);
+/* Quantiles over draws of the width numbers (q: width x SGFSI_QUANTILES); the kept draws come back
+ * in another order. */
+void sgfsi_predictor_quantiles(sgfsi_predictor *p, int64_t i, double *q);
+/* Number k of the kept draws from `first` on, *n of them; good until the next call. */
+const double *sgfsi_predictor_kept(sgfsi_predictor *p, int64_t i, int64_t k, int64_t first,
+                                   int64_t *n);
 /* Where the target falls among the S kept predictive draws, as a number in (0, 1): its rank, ties
  * and the room of 1/(S + 1) filled at random. Uniform where the model is right. */
 double sgfsi_predictor_pit(const sgfsi_predictor *p, int64_t i);

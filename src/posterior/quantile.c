@@ -50,7 +50,7 @@ static double smallest(const double *x, int64_t lo, int64_t hi) {
     return least;
 }
 
-void sgfsi_quantiles(int64_t n, double *x, double q[SGFSI_QUANTILES]) {
+void sgfsi_quantile_neighbours(int64_t n, double *x, sgfsi_neighbours *out) {
     int64_t rank[SGFSI_QUANTILES];
     for (int k = 0; k < SGFSI_QUANTILES; k++)
         rank[k] = (int64_t)(sgfsi_quantile_at[k] * (double)(n - 1));
@@ -58,11 +58,22 @@ void sgfsi_quantiles(int64_t n, double *x, double q[SGFSI_QUANTILES]) {
     place(x, 0, rank[1] - 1, rank[0]); /* the median stays where it is */
     place(x, rank[1] + 1, n - 1, rank[2]);
     for (int k = 0; k < SGFSI_QUANTILES; k++) {
-        double part = sgfsi_quantile_at[k] * (double)(n - 1) - (double)rank[k], a = x[rank[k]];
         int64_t last = n - 1; /* nothing behind the next placed rank can be smaller */
         for (int j = SGFSI_QUANTILES - 1; j > k; j--) last = rank[j] > rank[k] ? rank[j] : last;
-        double b = rank[k] < n - 1 ? smallest(x, rank[k] + 1, last) : a;
-        /* from the nearer side: exact where a = b, and never beyond either; infinities stay */
-        q[k] = a == b || part == 0 ? a : part < 0.5 ? a + (b - a) * part : b - (b - a) * (1 - part);
+        out->low[k] = x[rank[k]];
+        out->high[k] = rank[k] < n - 1 ? smallest(x, rank[k] + 1, last) : out->low[k];
+        out->part[k] = sgfsi_quantile_at[k] * (double)(n - 1) - (double)rank[k];
     }
+}
+
+double sgfsi_quantile_between(double a, double b, double part) {
+    /* from the nearer side: exact where a = b, and never beyond either; infinities stay */
+    return a == b || part == 0 ? a : part < 0.5 ? a + (b - a) * part : b - (b - a) * (1 - part);
+}
+
+void sgfsi_quantiles(int64_t n, double *x, double q[SGFSI_QUANTILES]) {
+    sgfsi_neighbours at;
+    sgfsi_quantile_neighbours(n, x, &at);
+    for (int k = 0; k < SGFSI_QUANTILES; k++)
+        q[k] = sgfsi_quantile_between(at.low[k], at.high[k], at.part[k]);
 }

@@ -11,3 +11,10 @@ extern const double sgfsi_quantile_at[SGFSI_QUANTILES]; /* 0.05, 0.5, 0.95 */
 /* Quantiles of x[0..n), n >= 1, between neighbours on a line (R's type 7, NumPy's default, the
  * summary's). x comes back in another order. */
 void sgfsi_quantiles(int64_t n, double *x, double q[SGFSI_QUANTILES]);
+
+/* The numbers that each of them lies between, and how far it is from the lower one. */
+typedef struct sgfsi_neighbours {
+    double low[SGFSI_QUANTILES], high[SGFSI_QUANTILES], part[SGFSI_QUANTILES];
+} sgfsi_neighbours;
+void sgfsi_quantile_neighbours(int64_t n, double *x, sgfsi_neighbours *out);
+double sgfsi_quantile_between(double low, double high, double part);

@@ -57,8 +57,9 @@ struct sgfs_data {
     int64_t *kept;         /* the same, malloc'ed, where transforms left rows out */
     const double *weight;  /* by row of the table: how often it counts; NULL: once */
     const double *offset;  /* by row of the table: log exposure; NULL: 0 */
-    sgfsi_alias alias;     /* with weights: draws from the N rows in proportion to them */
-    bool view;             /* the table, kept and recipe belong to another */
+    const struct sgfsi_groups *groups; /* that rows belong to (groups.h); NULL: none */
+    sgfsi_alias alias; /* with weights: draws from the N rows in proportion to them */
+    bool view;         /* the table, kept and recipe belong to another */
 };
 
 extern const sgfs_option sgfsi_data_options[];
@@ -70,6 +71,8 @@ extern const sgfs_option sgfsi_data_options[];
 sgfs_data sgfsi_data_over(const sgfsi_table *table, int64_t target);
 /* The next feature is that column of the table. d->span has room for it. */
 void sgfsi_data_add_feature(sgfs_data *d, int64_t col);
+/* Column j of the table as doubles, of all its rows. */
+sgfs_status sgfsi_data_read_column(const sgfs_data *d, int64_t j, double *out, sgfs_err *err);
 /* The weights and exposure (arrays by row, or NULL) or the columns that hold them; */
 sgfs_status sgfsi_data_extras(sgfs_data *d, const double *weights, const double *exposure,
                               sgfs_err *err);

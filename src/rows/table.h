@@ -22,13 +22,14 @@
 
 size_t sgfsi_dtype_size(sgfsi_dtype type);
 
-/* What a column is for, by --target, --features, --weights and --exposure. */
+/* What a column is for, by --target, --features, --weights, --exposure and --groups. */
 typedef enum sgfsi_role {
     SGFSI_ROLE_NONE = 0,
     SGFSI_ROLE_FEATURE = 1,
     SGFSI_ROLE_TARGET = 2,
     SGFSI_ROLE_WEIGHTS = 3,
-    SGFSI_ROLE_EXPOSURE = 4
+    SGFSI_ROLE_EXPOSURE = 4,
+    SGFSI_ROLE_GROUP = 5 /* says which group a row is in; there may be several */
 } sgfsi_role;
 
 /* More columns in a file are refused: it is probably transposed. Fuzz builds refuse earlier. */

@@ -16,14 +16,11 @@
 #include "rows/pages.h"
 #include "rows/rows.h"
 
-/* Column j of the table as doubles: of all its rows, whatever rows d has. */
-static sgfs_status read_column(sgfs_data *d, int64_t j, double **column, sgfs_err *err) {
+sgfs_status sgfsi_data_read_column(const sgfs_data *d, int64_t j, double *out, sgfs_err *err) {
     enum { BLOCK = 4096 };
     int64_t rows = d->table.rows;
-    double *out = *column = SGFSI_DOUBLES(&d->arena, rows);
     const sgfs_data all = sgfsi_data_over(&d->table, j);
     sgfsi_pages visit = {0};
-    if (out == NULL) return sgfsi_fail_memory(err, "the weights");
     for (int64_t first = 0; first < rows; first += BLOCK) {
         int64_t n = rows - first < BLOCK ? rows - first : BLOCK;
         sgfs_status status = sgfsi_pages_range(&visit, &all, first, n, err);
@@ -48,8 +45,9 @@ sgfs_status sgfsi_data_extras(sgfs_data *d, const double *weights, const double 
         bool is_weights = d->table.role[j] == SGFSI_ROLE_WEIGHTS,
              is_exposure = d->table.role[j] == SGFSI_ROLE_EXPOSURE;
         if (!is_weights && !is_exposure) continue;
-        double *column;
-        sgfs_status read = read_column(d, j, &column, err);
+        double *column = SGFSI_DOUBLES(&d->arena, d->table.rows);
+        if (column == NULL) return sgfsi_fail_memory(err, "the weights");
+        sgfs_status read = sgfsi_data_read_column(d, j, column, err);
         if (read != SGFS_OK) return read;
         *(is_weights ? &weights : &exposure) = column;
         *(is_weights ? &d->weight_name : &d->exposure_name) = d->table.names[j];

@@ -95,10 +95,10 @@ const sgfs_sampler_kind sgfs_sampler_exact_linear = {
     .anchored = true,
     .full_data = true,
     .from_curvature = true,
+    .independent = true,
     .stats = stats,
     .plan = plan_exact_linear,
     .open = open_exact_linear,
     .step = step,
     .fields = sgfsi_no_fields,
-    .tau = sgfsi_tau_of_one,
 };

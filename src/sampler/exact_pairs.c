@@ -230,6 +230,7 @@ const sgfs_sampler_kind sgfs_sampler_exact_pairs = {
     .settings = setting_list,
     .settings_size = sizeof(settings),
     .exact = true,
+    .instead = "exact-hmc",
     .anchored = true,
     .together = PROPOSALS,
     .full_data = true,

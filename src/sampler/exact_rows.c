@@ -294,6 +294,7 @@ const sgfs_sampler_kind sgfs_sampler_exact_rows = {
     .settings = setting_list,
     .settings_size = sizeof(settings),
     .exact = true,
+    .instead = "exact-hmc",
     .anchored = true,
     .full_data = true,
     .few_rows = true,

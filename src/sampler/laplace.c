@@ -95,12 +95,12 @@ const sgfs_sampler_kind sgfs_sampler_laplace = {
     .settings_size = sizeof(settings),
     .full_data = true,
     .from_curvature = true,
+    .independent = true,
     .stats = stats,
     .plan = plan_laplace,
     .open = open_laplace,
     .step = step,
     .fields = sgfsi_no_fields,
-    .tau = sgfsi_tau_of_one,
     .caution = "Laplace is approximate: these are draws from the Gaussian at the posterior's mode, "
                "not from the posterior. Skewness and tails are missing, and the mean is off by a "
                "part of the sd that shrinks only as 1/sqrt(rows) and is large where events are "

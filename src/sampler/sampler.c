@@ -64,11 +64,6 @@ sgfs_status sgfsi_sampler_borrow(sgfs_sampler *s, const char *prefix, sgfs_err *
     return status;
 }
 
-double sgfsi_tau_of_one(const sgfsi_plan *plan) {
-    (void)plan;
-    return 1;
-}
-
 void sgfsi_sampler_normals(const sgfs_sampler *s, int64_t t, uint32_t purpose, double *z) {
     sgfsi_stream stream = sgfsi_stream_at(s->seed, s->chain, t, purpose);
     sgfsi_normals(&stream, s->D, z);

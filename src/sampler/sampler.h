@@ -117,7 +117,6 @@ sgfs_status sgfsi_sampler_reanchor(sgfs_sampler *s, const double *theta, sgfs_er
 void sgfsi_sampler_fields(sgfs_sampler *s, sgfsi_fields *list);
 /* For kinds that keep nothing from one iteration to the next. */
 void sgfsi_no_fields(const sgfs_sampler *s, sgfsi_fields *list);
-double sgfsi_tau_of_one(const sgfsi_plan *plan); /* the `tau` of kinds with independent draws */
 /* While opening a chain that is not the first: the kind's fields whose names begin with `prefix`
  * ("": all) become those of the first chain. */
 sgfs_status sgfsi_sampler_borrow(sgfs_sampler *s, const char *prefix, sgfs_err *err);
@@ -238,12 +237,12 @@ sgfs_status sgfsi_schedule_plan(sgfsi_schedule *s, sgfsi_plan *plan, const sgfs_
                                 double unit, double power, sgfs_err *err);
 sgfs_status sgfsi_momentum_plan(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err);
 /* Hooks of kinds whose settings begin with their schedule. */
-bool sgfsi_schedule_is_fixed(const sgfsi_plan *plan);
+const char *sgfsi_schedule_fixed_length(const sgfsi_plan *plan);
 int sgfsi_schedule_advise(const sgfsi_plan *plan, const char *advice[2]);
 void sgfsi_schedule_describe(const sgfs_sampler *s, char *out, size_t room);
 extern const char *const sgfsi_schedule_tuned[];
 #define SGFSI_SCHEDULE_HOOKS                                                                       \
-    .tuned = sgfsi_schedule_tuned, .fixed_length = sgfsi_schedule_is_fixed,                        \
+    .tuned = sgfsi_schedule_tuned, .fixed_length = sgfsi_schedule_fixed_length,                    \
     .advise = sgfsi_schedule_advise, .describe = sgfsi_schedule_describe
 sgfsi_pace sgfsi_schedule_at(const sgfsi_schedule *s, const sgfs_iteration *now);
 

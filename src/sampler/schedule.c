@@ -67,8 +67,8 @@ sgfs_status sgfsi_momentum_plan(sgfsi_plan *plan, const sgfs_problem *now, sgfs_
 
 const char *const sgfsi_schedule_tuned[] = {"sampler.epsilon", "sampler.step_a", NULL};
 
-bool sgfsi_schedule_is_fixed(const sgfsi_plan *plan) {
-    return ((const sgfsi_schedule *)plan->settings)->cycles > 0;
+const char *sgfsi_schedule_fixed_length(const sgfsi_plan *plan) {
+    return ((const sgfsi_schedule *)plan->settings)->cycles > 0 ? "--cycles" : NULL;
 }
 
 int sgfsi_schedule_advise(const sgfsi_plan *plan, const char *advice[2]) {

@@ -87,7 +87,7 @@ void sgfsi_sgfs_matrix_fields(sgfsi_sgfs_matrix *k, sgfsi_fields *list);
 extern const sgfs_option sgfsi_sgfs_options[];
 extern const sgfsi_setting sgfsi_sgfs_setting_list[];
 sgfs_status sgfsi_sgfs_plan(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err);
-bool sgfsi_sgfs_fixed_length(const sgfsi_plan *plan);
+const char *sgfsi_sgfs_fixed_length(const sgfsi_plan *plan);
 int sgfsi_sgfs_advise(const sgfsi_plan *plan, const char *advice[2]);
 void sgfsi_sgfs_describe(const sgfs_sampler *sampler, char *out, size_t room);
 double sgfsi_sgfs_tau(const sgfsi_plan *plan);

@@ -232,9 +232,9 @@ sgfs_status sgfsi_sgfs_plan(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err 
 
 /* ---- how it describes itself ----------------------------------------------------------------- */
 
-bool sgfsi_sgfs_fixed_length(const sgfsi_plan *plan) {
+const char *sgfsi_sgfs_fixed_length(const sgfsi_plan *plan) {
     const settings *set = plan->settings;
-    return set->anneal.delta > 0 || set->anneal.cycles > 0;
+    return set->anneal.delta > 0 ? "--anneal" : set->anneal.cycles > 0 ? "--cycles" : NULL;
 }
 
 int sgfsi_sgfs_advise(const sgfsi_plan *plan, const char *advice[2]) {

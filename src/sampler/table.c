@@ -21,6 +21,8 @@
         "exact draws by chains in lock-step that share passes over all rows")                      \
     ROW("exact-linear", sgfs_sampler_exact_linear, "",                                             \
         "independent exact draws: linear regression, Gaussian prior")                              \
+    ROW("groups", sgfs_sampler_groups, "",                                                         \
+        "exact draws of effects that vary between groups, and of all else")                        \
     ROW("sgfs-cv", sgfs_sampler_sgfs_cv, "",                                                       \
         "SGFS with control variates: cost does not grow with rows")                                \
     ROW("nuts", sgfs_sampler_nuts, "", "no-U-turn sampler on all rows: exact, nothing to tune")    \

@@ -35,6 +35,7 @@ CASES = {
     "exact-pairs": ("logistic", "--sampler", "exact-pairs", *LENGTHS),
     "exact-hmc": ("logistic", "--sampler", "exact-hmc", *FEW, "--validate", "aside.csv"),
     "exact-linear": ("linear", "--sampler", "exact-linear", *LENGTHS, "--draws", "40000"),
+    "groups": ("logistic", "--groups", "(1 + b | a) + (1 | c)", *FEW),
     "exact": ("poisson", "--sampler", "exact", *LENGTHS),
     "auto": ("logistic", "--ess", "3000", "--validate", "aside.csv"),
     "nuts": ("logistic", "--sampler", "nuts", *FEW),

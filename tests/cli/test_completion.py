@@ -62,6 +62,8 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     subprocess.run(["cmake", "--install", BUILD, "--prefix", str(folder / "prefix")], check=True, capture_output=True)
     (folder / "only.run").touch()
+    (folder / "sgfs").write_text("#!/bin/sh\ntouch started\n")
+    (folder / "sgfs").chmod(0o755)
     (folder / "bin").mkdir()
     (folder / "bin" / "sgfs").symlink_to(pathlib.Path(PROGRAM).resolve())
     return folder
@@ -101,5 +103,9 @@ def test_tab_completes_in_the_shell(site, name):
             terminal.wait_for(r"\$ *\n*\Z")
         terminal.press("sgfs plot only.run ", "Tab", "Tab")
         terminal.wait_for(r"\bautocorrelation\b")
+        terminal.press("C-u", "./sgfs ", "Tab", "Tab")  # what lies here is not started before it is meant to be
+        terminal.press("C-u")
+        terminal.wait_for(r"\$ *\n*\Z")
+        assert not (site / "started").exists()
     finally:
         terminal.close()

@@ -6,8 +6,10 @@ import hashlib
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tarfile
+import time
 
 import pytest
 
@@ -24,11 +26,12 @@ def run(*command):
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
-    """Two tarballs of one commit."""
-    if subprocess.run(["git", "-C", SOURCE, "rev-parse"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("no git repository")
+    """Two tarballs of one commit, made in different seconds."""
+    if shutil.which("git") is None or not (SOURCE / ".git").exists():
+        pytest.skip("no git, or no repository")
     folder = tmp_path_factory.mktemp("release")
     for name in "ab":
+        time.sleep(1.1 * (name == "b"))
         run("make", "-C", str(SOURCE), "dist", f"DIST={folder / name}")
     return folder
 

@@ -591,7 +591,7 @@ static void check_long(const sgfs_fisher_kind *f, const sgfs_device *dev, double
         f->add_cov(&K, 1 - kappa, weight, &s, gbar, work);
         f->combine(&R, 1, &K, 0, NULL);
         assert_int_equal(f->factor(&R), 0);
-        if (t == 0) memcpy(L.a, R.a, (size_t)f->size(layout) * sizeof *L.a);
+        if (t == 0) memcpy(L.store, R.store, (size_t)f->size(layout) * sizeof *L.store);
         else assert_int_equal(f->update(&L, 1 - kappa, weight, &s, gbar, work), 0);
         s.n = LONG_N;
         if (t % 20 != 0) continue;

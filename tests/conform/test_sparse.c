@@ -207,7 +207,7 @@ static void add_up(const sgfs_fisher_kind *kind, const sgfs_model *m, const sgfs
     assert_int_equal(sgfsi_sym_open(&A, kind, m->ctx.device, layout, arena, NULL), SGFS_OK);
     double *work = SGFSI_DOUBLES(arena, kind->work(layout, BATCH));
     kind->add_cov(&A, 0.0, 1.0 / BATCH, &e->scores, centred ? e->gbar : NULL, work);
-    memcpy(out, A.a, (size_t)kind->size(layout) * sizeof *out);
+    memcpy(out, A.store, (size_t)kind->size(layout) * sizeof *out);
 }
 
 static void check_batch(pair *q) {
@@ -349,11 +349,11 @@ static void test_blocks_of_several_rows(void **state) {
             sgfsi_sym_open(&A[k], kind, &sgfs_device_blas, layout, &arena, NULL);
             kind->add_cov(&A[k], 0.0, 1.0 / n, &scores, i == 0 ? NULL : gbar, work);
             for (int64_t j = 0; i == 0 && j < D; j++) {
-                assert_near(A[k].a[j], want[j], 1e-13, "mean square");
+                assert_near(A[k].store[j], want[j], 1e-13, "mean square");
             }
         }
         for (int64_t j = 0; j < kind->size(layout); j++) {
-            assert_near(A[0].a[j], A[1].a[j], 1e-13, kind->name);
+            assert_near(A[0].store[j], A[1].store[j], 1e-13, kind->name);
         }
     }
     sgfsi_arena_free(&arena);

@@ -40,6 +40,7 @@ static const stage stages[] = {
     {"exact-pairs", "logistic", {NULL}},
     {"exact-hmc", "logistic", {NULL}},
     {"exact-linear", "linear", {NULL}},
+    {"groups", "logistic", {"data.groups", "(1 + a | c)"}},
     {"sgfs-cv", "logistic", {SGFS}},
     {"nuts", "logistic", {NULL}},
     {"hmc", "logistic", {NULL}},

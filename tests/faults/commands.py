@@ -59,6 +59,7 @@ COMMANDS = [
     sample("exact-pairs", f"poisson --data {IN}/counts.csv --exposure time --sampler exact-pairs"),
     sample("exact-hmc", f"logistic --data {IN}/packed.sgd --sampler exact-hmc"),
     sample("exact-linear", f"linear --data {IN}/numbers.npy --sampler exact-linear"),
+    sample("groups", f"logistic {CSV} --target y --features b --groups (1|animal)"),
     sample("sgfs-cv", f"logistic --data {IN}/packed.sgd --sampler sgfs-cv --batch 8"),
     sample("nuts", f"logistic --data {IN}/packed.sgd --sampler nuts --json"),
     sample("hmc", f"linear --data {IN}/numbers.npy --sampler hmc --standardize"),

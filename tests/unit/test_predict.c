@@ -165,15 +165,13 @@ static double *predict_in_blocks(const setting *t, int64_t block, int64_t keep) 
         int64_t n = N - first < block ? N - first : block;
         sgfs_batch b = rows_of(t, first, n);
         sgfsi_predictor_begin(&p, &b, first);
-        for (int64_t s = 0; s < S; s++)
-            assert_int_equal(sgfsi_predictor_add(&p, &t->draw[s], &err), SGFS_OK);
+        assert_int_equal(sgfsi_predictor_add(&p, S, t->draw, &err), SGFS_OK);
         for (int64_t i = 0; i < n; i++) {
             double *row = out + (first + i) * WIDTH;
             sgfsi_predictor_mean(&p, i, row);
             row[2] = sgfsi_predictor_log_density(&p, i);
             if (keep > 0) row[3] = p.drawn ? sgfsi_predictor_pit(&p, i) : 0;
-            for (int64_t k = 0; keep > 0 && k < p.width; k++)
-                sgfsi_predictor_quantiles(&p, i, k, row + 4 + 3 * k);
+            if (keep > 0) sgfsi_predictor_quantiles(&p, i, row + 4);
         }
     }
     sgfsi_arena_free(&arena);
@@ -335,7 +333,7 @@ static void test_a_draw_at_a_time(void **state) {
     for (int64_t s = 0; s < S; s++) {
         sgfsi_tally tally;
         double loss = 0, wrong = 0;
-        assert_int_equal(sgfsi_predictor_add(&p, &t.draw[s], &err), SGFS_OK);
+        assert_int_equal(sgfsi_predictor_add(&p, 1, &t.draw[s], &err), SGFS_OK);
         assert_int_equal(sgfsi_tally_open(&tally, &t.m->labels, &arena, &err), SGFS_OK);
         sgfsi_predictor_tally(&p, &tally);
         for (int64_t i = 0; i < N; i++) {
@@ -392,16 +390,76 @@ static void test_targets_need_not_be_known(void **state) {
     b.y = NULL;
     sgfsi_predictor_begin(&p, &b, 0);
     for (int64_t s = 0; s < S; s++)
-        assert_int_equal(sgfsi_predictor_add(&p, &t.draw[s], &err), SGFS_OK);
+        assert_int_equal(sgfsi_predictor_add(&p, 1, &t.draw[s], &err), SGFS_OK);
     for (int64_t i = 0; i < N; i++) {
         sgfsi_predictor_mean(&p, i, &mean);
-        sgfsi_predictor_quantiles(&p, i, 0, q);
+        sgfsi_predictor_quantiles(&p, i, q);
         assert_true(mean == known[i * WIDTH]);
         assert_memory_equal(q, known + i * WIDTH + 4, sizeof q);
     }
     free(known);
     sgfsi_arena_free(&arena);
     close_setting(&t);
+}
+
+/* Rows of mostly zeros, and draws so far out that a target's density is a number of 1e-4000 at all of
+ * them: row 0 is predicted as what it is not. */
+static void test_zeros_are_left_out_and_faint_targets_are_known(void **state) {
+    enum { ROWS = 100, COLS = 40, EACH = 3 };
+    (void)state;
+    sgfs_err err;
+    sgfsi_arena arena = {NULL};
+    sgfsi_predictor p;
+    double *x = zeros(ROWS * COLS), *y = zeros(ROWS), *some = numbers(ROWS * EACH, 77);
+    for (int i = 0; i < ROWS; i++) {
+        for (int e = 0; e < EACH; e++) x[i * COLS + (7 * i + 11 * e) % COLS] = some[i * EACH + e];
+        y[i] = i % 3 == 0;
+    }
+    for (int e = 0; e < EACH; e++) x[11 * e % COLS] = e == 0 ? -9000 : 0;
+    sgfs_config *cfg = config("data.intercept", "false");
+    sgfs_arrays a = {.rows = ROWS, .cols = COLS, .x = x, .y = y};
+    sgfs_data *data = sgfs_data_wrap(&a, cfg, &err);
+    sgfs_model *m = data != NULL ? sgfs_model_open("logistic", data, cfg, &err) : NULL;
+    if (m == NULL) fail_msg("%s", err.text);
+    double *theta = numbers(S * COLS, 4711);
+    sgfsi_draw draw[S];
+    for (int s = 0; s < S; s++) {
+        draw[s] = (sgfsi_draw){theta + s * COLS, 0, s};
+        theta[s * COLS] = 1 + 0.01 * s;
+    }
+    sgfs_batch b = {.n = ROWS, .p = COLS, .x = x, .y = y, .gamma = 1};
+    assert_int_equal(sgfsi_predictor_open(&p, m, ROWS, S, &arena, &err), SGFS_OK);
+    sgfsi_predictor_begin(&p, &b, 0);
+    assert_non_null(p.batch.sparse);
+    assert_int_equal(sgfsi_predictor_add(&p, S, draw, &err), SGFS_OK);
+    for (int i = 0; i < ROWS; i++) {
+        double one[S], mean[2], q[6], wanted[3], right = 0, top = -INFINITY, density = 0, loglik[S];
+        for (int s = 0; s < S; s++) {
+            double eta = 0, sign = y[i] > 0 ? 1 : -1;
+            for (int j = 0; j < COLS; j++) eta += x[i * COLS + j] * theta[s * COLS + j];
+            one[s] = 1 / (1 + exp(-eta));
+            right += one[s] / S;
+            loglik[s] = sign * eta < -30 ? sign * eta : -log1p(exp(-sign * eta));
+            top = fmax(top, loglik[s]);
+        }
+        for (int s = 0; s < S; s++) density += exp(loglik[s] - top) / S;
+        sgfsi_predictor_mean(&p, i, mean);
+        assert_near(mean[1], right, 1e-14, "second label");
+        int64_t n;
+        assert_near(sgfsi_predictor_kept(&p, i, 1, S - 1, &n)[0], one[S - 1], 1e-14, "draw");
+        assert_int_equal(n, 1);
+        sgfsi_predictor_quantiles(&p, i, q);
+        slow_quantiles(S, one, wanted);
+        for (int k = 0; k < 3; k++) assert_near(q[3 + k], wanted[k], 1e-14, "quantile");
+        double log_density = sgfsi_predictor_log_density(&p, i), by_hand = top + log(density);
+        assert_near(log_density, by_hand, 1e-12 * (1 + fabs(by_hand)), "log density");
+        if (i == 0) assert_true(log_density < -8000);
+    }
+    sgfsi_arena_free(&arena);
+    sgfs_model_free(m);
+    sgfs_data_free(data);
+    sgfs_config_free(cfg);
+    free(x), free(y), free(some), free(theta);
 }
 
 /* ---- the tally ------------------------------------------------------------------------------- */
@@ -652,18 +710,17 @@ static void test_blocks_of_a_file_do_not_change_a_bit(void **state) {
     close_setting(&t);
 }
 
-/* One draw says infinity less infinity of row 601, which is in the second block. */
+/* One draw says infinity times 0 of row 601, which is in the second block. */
 static void test_predictions_that_are_no_numbers_are_refused(void **state) {
     (void)state;
     sgfs_err err;
     setting t = open_setting("linear", Y, "blas");
     sgfs_draws *draws = sample(&t, t.cfg);
     double *theta = draws->chain[1].theta + 5 * draws->D;
-    theta[1] = 1e300;
-    theta[2] = -1e300;
+    theta[1] = INFINITY;
     FILE *f = fopen("predict_rows.csv", "w"); /* no target: its density would tell, too */
     fputs("dose,age,bmi\n", f);
-    for (int i = 0; i < N; i++) fputs(i == 600 ? "1e300,1e300,0\n" : "0.385,0.417,2\n", f);
+    for (int i = 0; i < N; i++) fputs(i == 600 ? "0,0.417,2\n" : "0.385,0.417,2\n", f);
     fclose(f);
     sgfs_job *p =
         sgfs_predict_open(draws, NULL, "predict_rows.csv", "predict_out.csv", t.cfg, &err);
@@ -842,6 +899,7 @@ int main(void) {
         cmocka_unit_test(test_a_draw_at_a_time),
         cmocka_unit_test(test_blocks_do_not_change_a_bit),
         cmocka_unit_test(test_targets_need_not_be_known),
+        cmocka_unit_test(test_zeros_are_left_out_and_faint_targets_are_known),
         cmocka_unit_test(test_measures_of_three_labels),
         cmocka_unit_test(test_measures_of_two_labels),
         cmocka_unit_test(test_measures_of_numbers),

@@ -79,7 +79,7 @@ static sgfs_draws *make_run(const fault *f) {
     return d;
 }
 
-#define EXACT "\"sampler\": \"exact-rows\", \"exact\": true"
+#define EXACT "\"sampler\": \"exact-rows\", \"exact\": true, \"instead\": \"exact-hmc\""
 #define CV    "\"sampler\": \"sgfs-cv\", \"exact\": false"
 #define NUTS  "\"sampler\": \"nuts\", \"exact\": true"
 #define NET   "\"sampler\": \"sgfs-d\", \"exact\": false, \"model_info\": {\"exchangeable\": true}"
@@ -198,7 +198,8 @@ static const expected table[] = {
      "a few draws of b lie far away from all others",
      "--sampler exact-hmc"},
     {"independent draws of a posterior with long tails",
-     {.header = "\"sampler\": \"exact-linear\", \"exact\": true", .far = 1000},
+     {.header = "\"sampler\": \"exact-linear\", \"exact\": true, \"independent\": true",
+      .far = 1000},
      SGFS_GRADE_CARE,
      "Trust, with care: the posterior of b has long tails",
      NULL},
@@ -349,7 +350,7 @@ static void test_another_sampler_is_named(void **state) {
         const char *header, *next;
     } of[] = {
         {EXACT, "sgfs sample logistic --config RUN --sampler exact-hmc"},
-        {"\"sampler\": \"exact-pairs\", \"exact\": true",
+        {"\"sampler\": \"exact-pairs\", \"exact\": true, \"instead\": \"exact-hmc\"",
          "sgfs sample logistic --config RUN --sampler exact-hmc"},
         {"\"sampler\": \"exact-hmc\", \"exact\": true",
          "sgfs sample logistic --config RUN --sampler nuts"},

@@ -118,9 +118,10 @@ static sgfs_status settle_column(arrow *a, int64_t k, bool named, bool automatic
                           "%s: column \"%.60s\" holds %s, and numbers or words are needed there.",
                           a->path, f->name, holds);
     }
-    c->words = o->run != NULL ? sgfsi_run_columns_words(o->run, k)
-               : target       ? text || o->words
-                              : named || (text && automatic);
+    c->words = o->run != NULL                ? sgfsi_run_columns_words(o->run, k)
+               : target                      ? text || o->words
+               : c->role == SGFSI_ROLE_GROUP ? text
+                                             : named || (text && automatic);
     if (!text || c->words) return SGFS_OK;
     if (feature && o->run == NULL) {
         faults->words = true;

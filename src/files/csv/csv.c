@@ -105,7 +105,8 @@ static sgfs_status choose_words(csv *c, const sgfsi_columns *columns, sgfs_err *
     static const char *const is[] = {
         [SGFSI_ROLE_TARGET] = "is the target, whose words are found without being asked for",
         [SGFSI_ROLE_WEIGHTS] = "holds the weights",
-        [SGFSI_ROLE_EXPOSURE] = "is the exposure"};
+        [SGFSI_ROLE_EXPOSURE] = "is the exposure",
+        [SGFSI_ROLE_GROUP] = "groups rows, whose words are kept as they are"};
     const char *list = c->options.categorical;
     const sgfsi_table *known = c->options.known;
     unsigned char *mark;
@@ -172,7 +173,8 @@ static sgfs_status choose_columns(csv *c, sgfs_err *err) {
         c->plan.kept += c->plan.role[i] != SGFSI_ROLE_NONE;
         bool words = c->options.run != NULL
                          ? sgfsi_run_columns_words(c->options.run, i)
-                         : c->options.words && c->plan.role[i] == SGFSI_ROLE_TARGET;
+                         : (c->options.words && c->plan.role[i] == SGFSI_ROLE_TARGET) ||
+                               c->plan.role[i] == SGFSI_ROLE_GROUP;
         if (words) status = add_words(c, i, err);
     }
     if (status == SGFS_OK) status = choose_dates(c, &columns, err);

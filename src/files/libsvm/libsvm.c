@@ -229,6 +229,7 @@ const sgfs_reader_kind sgfs_reader_libsvm = {
     .name = "libsvm",
     .help = "sparse text, label index:value ... (svmlight too), kept sparse; .gz too",
     .flags = (const char *const[]){"columns", "zero-based", "dense", NULL},
+    .numbered = true,
     .probe = probe_libsvm,
     .text = true,
     .flow = flow_libsvm,

@@ -333,6 +333,7 @@ static bool probe_packed(const char *path, const unsigned char *head, size_t byt
 const sgfs_reader_kind sgfs_reader_packed = {
     .name = "packed",
     .help = "rows packed by sgfs pack or sgfs simulate (.sgd), mapped; may be larger than memory",
+    .packed = true,
     .probe = probe_packed,
     .map = read_packed,
 };

@@ -52,7 +52,8 @@ static bool is_wanted(const sgfsi_transform_kind *kind, const sgfs_config *cfg,
     /* Are there words? Those of a flow (which has no rows yet) are still to come. */
     bool any = head->dictionary != NULL && head->rows == 0;
     for (int64_t j = 0; head->dictionary != NULL && j < head->cols; j++)
-        any = any || head->dictionary[j].count > 0;
+        any = any || (head->dictionary[j].count > 0 &&
+                      (head->role == NULL || head->role[j] == SGFSI_ROLE_FEATURE));
     return any;
 }
 

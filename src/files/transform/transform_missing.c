@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/rng.h"
 #include "files/columns.h"
 #include "files/transform/transform_kind.h"
 
@@ -256,19 +257,12 @@ static void rewind_fill(sgfsi_transform *s) {
     memset(f->which, 0, (size_t)s->in.cols * sizeof *f->which);
 }
 
-static uint64_t hash(uint64_t x) { /* splitmix64 */
-    x += 0x9E3779B97F4A7C15u;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-    return x ^ (x >> 31);
-}
-
 static inline void look_at(filling *f, int64_t j, double w, double x) {
     f->absent[j] += x == f->word_na[j];
     if (isnan(x)) {
         f->missing[j]++;
         f->gaps[j] += w;
-        f->which[j] += hash((uint64_t)f->rows);
+        f->which[j] += sgfsi_splitmix((uint64_t)f->rows);
     } else if (w > 0) {
         f->known[j] += w;
         f->mean[j] += (x - f->mean[j]) * (w / f->known[j]);

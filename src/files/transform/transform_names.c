@@ -20,7 +20,8 @@ static sgfs_status hit_base(const sgfsi_transform *s, int64_t b, unsigned char *
                                       [SGFSI_ROLE_FEATURE] = "an operation before it has left out",
                                       [SGFSI_ROLE_TARGET] = "is the target",
                                       [SGFSI_ROLE_WEIGHTS] = "holds the weights",
-                                      [SGFSI_ROLE_EXPOSURE] = "is the exposure"};
+                                      [SGFSI_ROLE_EXPOSURE] = "is the exposure",
+                                      [SGFSI_ROLE_GROUP] = "groups rows"};
     const sgfsi_base *base = s->in.base;
     bool any = false;
     for (int64_t j = 0; j < s->in.cols; j++) {

@@ -40,6 +40,8 @@ static int64_t words_step(const sgfsi_recipe *r) {
 bool sgfsi_recipe_is_sparse(const sgfsi_recipe *r, int64_t rows) {
     int64_t at = words_step(r);
     if (at < 0 || r->shaped < r->steps) return false;
+    for (int64_t k = 0; k < r->passed; k++) /* there is no room for groups beside sparse rows */
+        if (r->head->role[r->pass[k]] == SGFSI_ROLE_GROUP) return false;
     double in = (double)r->step[at].in.cols, out = (double)sgfsi_recipe_last(r)->cols;
     return TIMES * in <= out && (double)rows * out >= LEAST_CELLS;
 }

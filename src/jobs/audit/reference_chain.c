@@ -20,6 +20,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/rng.h"
 #include "base/ticker.h"
 #include "context/clock.h"
 #include "jobs/audit/audit.h"
@@ -38,13 +39,10 @@ static const double most_rows = 3200;
 /* ---- options of its run ---------------------------------------------------------------------- */
 
 /* Seeds that are neither the run's own nor each other's: draws must be independent of those they
- * are compared with. (splitmix64 of the user's seed and the reference's number.) */
+ * are compared with. */
 static uint64_t seed_of(const sgfsi_audit *a, const sgfsi_reference_chain *p) {
-    uint64_t z = (uint64_t)sgfsi_config_int(a->job.cfg, "run.seed") * SGFSI_REFERENCES +
-                 (uint64_t)(p - a->reference) + 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return (z ^ (z >> 31)) >> 12;
+    uint64_t seed = (uint64_t)sgfsi_config_int(a->job.cfg, "run.seed");
+    return sgfsi_splitmix(seed * SGFSI_REFERENCES + (uint64_t)(p - a->reference)) >> 12;
 }
 
 static sgfs_status copy_option(const sgfsi_audit *a, sgfs_config *cfg, const char *key,

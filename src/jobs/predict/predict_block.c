@@ -19,6 +19,7 @@
 #include "sink/export.h"
 
 enum { MOST_ROWS = 512, BLOCK_NUMBERS = 1 << 20 }; /* 8 MiB for each thread */
+enum { TOGETHER = 128 };                           /* draws between two looks for a stop */
 
 int64_t sgfsi_predict_rows(const sgfs_model *m, int64_t width, int64_t draws) {
     int64_t per_row = m->data->p + m->scratch_per_row + width * (draws + 16), rows = MOST_ROWS;
@@ -104,12 +105,14 @@ static void put_line(const sgfsi_predict *p, const sgfsi_predict_slot *slot, int
 }
 
 /* The draws of row i, before quantiles are looked for among them; NaN where it lacks values. */
-static void put_draws(const sgfsi_predict *p, const sgfsi_predictor *predictor, int64_t i,
-                      bool lacks, FILE *f) {
+static void put_draws(const sgfsi_predict *p, sgfsi_predictor *predictor, int64_t i, bool lacks,
+                      FILE *f) {
     const double none = NAN;
     for (int64_t k = 0; k < p->width; k++) {
-        const double *kept = predictor->kept + (i * p->width + k) * predictor->stride;
-        if (!lacks) sgfsi_npy_numbers(f, kept, p->draws);
+        for (int64_t s = 0, n; !lacks && s < p->draws; s += n) {
+            const double *kept = sgfsi_predictor_kept(predictor, i, k, s, &n);
+            sgfsi_npy_numbers(f, kept, n);
+        }
         for (int64_t s = 0; lacks && s < p->draws; s++) sgfsi_npy_numbers(f, &none, 1);
     }
 }
@@ -123,8 +126,8 @@ static bool read_row(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_predict
     bool good = true;
     sgfsi_predictor_mean(predictor, i, mean);
     slot->pit[i] = p->rows.known && predictor->drawn ? sgfsi_predictor_pit(predictor, i) : NAN;
+    sgfsi_predictor_quantiles(predictor, i, q);
     for (int64_t k = 0; k < p->width; k++) {
-        sgfsi_predictor_quantiles(predictor, i, k, q + k * SGFSI_QUANTILES);
         good = good && !isnan(mean[k]) && !isnan(q[k * SGFSI_QUANTILES]) &&
                !isnan(q[(k + 1) * SGFSI_QUANTILES - 1]);
     }
@@ -137,9 +140,10 @@ static bool read_row(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_predict
 void sgfsi_predict_block(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_predict_slot *slot) {
     slot->status = SGFS_OK;
     sgfsi_predictor_begin(predictor, &slot->in.batch, slot->first);
-    for (int64_t s = 0; s < p->draws && slot->status == SGFS_OK; s++) {
+    for (int64_t s = 0; s < p->draws && slot->status == SGFS_OK; s += TOGETHER) {
+        int64_t some = p->draws - s < TOGETHER ? p->draws - s : TOGETHER;
         if (sgfsi_job_stopping(&p->job)) return;
-        slot->status = sgfsi_predictor_add(predictor, &p->draw[s], &slot->err);
+        slot->status = sgfsi_predictor_add(predictor, some, &p->draw[s], &slot->err);
     }
     slot->text.used = 0;
     FILE *f = p->out != NULL ? sgfsi_io_memory(&slot->text) : NULL;

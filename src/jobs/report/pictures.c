@@ -52,6 +52,33 @@ static bool is_text(const sgfsi_report *r) {
     return strcmp(r->format, "text") == 0;
 }
 
+void sgfsi_plot_chains(const sgfsi_report *r, FILE *f, int64_t column, bool parameter,
+                       const char *label) {
+    const sgfs_draws *d = r->run[0].draws;
+    const sgfsi_used *used = &r->run[0].used;
+    int64_t points = SGFSI_TRACE_POINTS / used->chains, stride = parameter ? d->D : d->S;
+    points = points < 20 ? 20 : points;
+    points = points < used->draws ? points : used->draws;
+    double thin = (double)(d->thin > 0 ? d->thin : 1);
+    for (int64_t c = 0; c < used->chains; c++) {
+        const sgfsi_chain_draws *chain = &d->chain[used->chain[c]];
+        const double *x = (parameter ? chain->theta : chain->stats) + column;
+        sgfsi_plot_data(f, c);
+        for (int64_t k = 0; k < points; k++) {
+            int64_t t = sgfsi_place(k, points, used->draws);
+            sgfsi_plot_row(f, 2, (double[]){(double)(t + 1) * thin, x[t * stride]});
+        }
+        sgfsi_plot_end(f);
+    }
+    fputs("set xlabel 'iteration after warm-up'\nset xrange [0:*]\nset ylabel ", f);
+    sgfsi_plot_text(f, label);
+    fputs("\nplot ", f);
+    for (int64_t c = 0; c < used->chains; c++)
+        fprintf(f, "%s$d%lld using 1:2 with %s lw 0.7 lc rgb %s notitle", c > 0 ? ", " : "",
+                (long long)c, is_text(r) ? "dots" : "lines", sgfsi_plot_colour(c));
+    fputc('\n', f);
+}
+
 /* Titles of runs beside their curves, where there are several. */
 static void put_label(const sgfsi_report *r, int64_t k, FILE *f) {
     if (r->runs == 1) {
@@ -180,30 +207,14 @@ static const char *draw_trace(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
     sgfsi_report_load(r, p->param);
     const char *absent = not_finite(r);
     if (absent != NULL) return absent;
-    const sgfs_draws *d = r->run[0].draws;
     const sgfsi_used *used = &r->run[0].used;
-    int64_t points = SGFSI_TRACE_POINTS / used->chains;
-    points = points < 20 ? 20 : points;
-    points = points < used->draws ? points : used->draws;
-    double thin = (double)(d->thin > 0 ? d->thin : 1);
-    for (int64_t c = 0; c < used->chains; c++) {
-        const double *theta = d->chain[used->chain[c]].theta + p->param;
-        sgfsi_plot_data(f, c);
-        for (int64_t k = 0; k < points; k++) {
-            int64_t t = sgfsi_place(k, points, used->draws);
-            sgfsi_plot_row(f, 2, (double[]){(double)(t + 1) * thin, theta[t * d->D]});
-        }
-        sgfsi_plot_end(f);
-    }
-    fputs("set xlabel 'iteration after warm-up'\nset xrange [0:*]\nplot ", f);
-    for (int64_t c = 0; c < used->chains; c++)
-        fprintf(f, "%s$d%lld using 1:2 with %s lw 0.7 lc rgb %s notitle", c > 0 ? ", " : "",
-                (long long)c, is_text(r) ? "dots" : "lines", sgfsi_plot_colour(c));
-    fputc('\n', f);
+    sgfsi_plot_chains(r, f, p->param, true, "");
     snprintf(p->alt, sizeof p->alt,
              "Trace of %.100s: %lld chains of %lld draws, each %s; R-hat %s.", row_of(r, p)->name,
              (long long)used->chains, (long long)used->draws,
-             points < used->draws ? "thinned for the picture" : "shown in full",
+             used->draws > 20 && used->draws > SGFSI_TRACE_POINTS / used->chains
+                 ? "thinned for the picture"
+                 : "shown in full",
              SGFSI_DIGITS(row_of(r, p)->r_hat, 4));
     return NULL;
 }

@@ -18,3 +18,6 @@ int64_t sgfsi_place(int64_t k, int64_t points, int64_t n);
 void sgfsi_plot_data(FILE *f, int64_t k);
 void sgfsi_plot_row(FILE *f, int64_t n, const double *x);
 void sgfsi_plot_end(FILE *f);
+/* Along the first run's iterations, chain by chain: a parameter, or a statistic of the sampler. */
+void sgfsi_plot_chains(const sgfsi_report *r, FILE *f, int64_t column, bool parameter,
+                       const char *label);

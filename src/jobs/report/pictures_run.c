@@ -342,30 +342,10 @@ static int64_t statistic_of(const sgfs_draws *d) {
 
 static const char *draw_steps(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
     const sgfs_draws *d = r->run[0].draws;
-    const sgfsi_used *used = &r->run[0].used;
     int64_t column = statistic_of(d);
     if (column < 0) return "Nothing that the sampler says of its draws changes along the run.";
-    int64_t points = SGFSI_TRACE_POINTS / used->chains;
-    points = points < 20 ? 20 : points;
-    points = points < used->draws ? points : used->draws;
-    double thin = (double)(d->thin > 0 ? d->thin : 1);
-    for (int64_t c = 0; c < used->chains; c++) {
-        const double *stats = d->chain[used->chain[c]].stats + column;
-        sgfsi_plot_data(f, c);
-        for (int64_t k = 0; k < points; k++) {
-            int64_t t = sgfsi_place(k, points, used->draws);
-            sgfsi_plot_row(f, 2, (double[]){(double)(t + 1) * thin, stats[t * d->S]});
-        }
-        sgfsi_plot_end(f);
-    }
-    fputs("set xlabel 'iteration after warm-up'\nset xrange [0:*]\nset ylabel ", f);
     bool lp = strcmp(d->stat[column], SGFSI_STAT_LP) == 0;
-    sgfsi_plot_text(f, lp ? "log posterior density" : d->stat[column]);
-    fputs("\nplot ", f);
-    for (int64_t c = 0; c < used->chains; c++)
-        fprintf(f, "%s$d%lld using 1:2 with lines lw 0.7 lc rgb %s notitle", c > 0 ? ", " : "",
-                (long long)c, sgfsi_plot_colour(c));
-    fputc('\n', f);
+    sgfsi_plot_chains(r, f, column, false, lp ? "log posterior density" : d->stat[column]);
     snprintf(p->alt, sizeof p->alt, "The statistic %.60s of the sampler along the run, by chain.",
              d->stat[column]);
     return NULL;

@@ -16,6 +16,7 @@
 #include "chain/run.h"
 #include "diagnostics/reference.h"
 #include "diagnostics/summary.h"
+#include "model/scales.h"
 
 static const sgfs_option options[] = {
     {"tune.by", "by", SGFS_CHOICE, "log-loss", 1, 0, "log-loss|error",
@@ -232,6 +233,8 @@ static sgfs_status try_folds(sgfsi_tune *t, sgfs_err *err) {
 
 static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     sgfsi_tune *t = (sgfsi_tune *)job;
+    sgfs_status refused = sgfsi_scales_refuse(t->model, err);
+    if (refused != SGFS_OK) return refused;
     sgfs_status status = t->by_error ? try_all(t, t->model, NULL, err) : try_folds(t, err);
     if (status != SGFS_OK && status != SGFS_ESTOPPED) return status;
     sgfs_status ranked = sgfsi_tune_rank(t, err);

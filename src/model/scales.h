@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ * scales.h: the parameters that say how much effects vary between groups (rows/groups.h): for each
+ * term the standard deviation of its q effects and, where it has them, their correlations. They
+ * follow the parameters of the model's kind:
+ *
+ *     theta = beta, [log_sigma], then for each term  sd_1 .. sd_q, cor_21, cor_31, cor_32, ...
+ *
+ * The effects themselves are no parameters: there may be millions of them. Only sampler groups
+ * knows what to do with such a model; others refuse it.
+ *
+ * Prior: a standard deviation is half-normal, or half-t with 3 degrees of freedom, of scale
+ * --group-scale; by default 2.5 s / sd(z), s = 1 (linear: sd of the target) and sd(z) = 1 for the
+ * intercept. Correlation matrices are uniform (LKJ with eta = 1).
+ */
+#pragma once
+
+#include "model/model.h"
+#include "rows/groups.h"
+
+enum { SGFSI_MOST_SHAPE = SGFSI_MOST_EFFECTS * (SGFSI_MOST_EFFECTS + 1) / 2 };
+
+typedef struct sgfsi_term_scales {
+    const sgfsi_term *term;
+    int64_t q, count;                 /* effects; parameters of the term */
+    int64_t at;                       /* of its first one, in theta */
+    double scale[SGFSI_MOST_EFFECTS]; /* of the prior of each sd, on the chain's scale */
+} sgfsi_term_scales;
+
+typedef struct sgfsi_scales {
+    const sgfsi_groups *groups;
+    double unit; /* of the user, of one on the chain's scale: sd of a standardised target */
+    bool student;
+    sgfsi_term_scales term[SGFSI_MOST_TERMS];
+} sgfsi_scales;
+
+/* After everything else is open: m->scales and its parameters, where the data have groups. */
+sgfs_status sgfsi_scales_open(sgfs_model *m, sgfs_err *err);
+/* Why the model cannot be used without sampler groups: SGFS_EUSAGE; or SGFS_OK. */
+sgfs_status sgfsi_scales_refuse(const sgfs_model *m, sgfs_err *err);
+
+/* A term's parameters as a chain moves them, without bounds: log sd_1 .. log sd_q and the inverse
+ * hyperbolic tangents of canonical partial correlations. C: q x q lower, C C' the covariance. */
+void sgfsi_scales_factor(const sgfsi_term_scales *t, const double *shape, double *C);
+/* Their log prior density, with the Jacobian of that change. */
+double sgfsi_scales_prior(const sgfsi_scales *s, const sgfsi_term_scales *t, const double *shape);
+/* The parameters of the term in theta. */
+void sgfsi_scales_put(const sgfsi_term_scales *t, const double *shape, double *theta);
+/* From the chain's scale to the user's. */
+void sgfsi_scales_to_user(const sgfs_model *m, const double *theta, double *user);

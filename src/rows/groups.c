@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT
+ * groups.c: from the columns that group rows to a number for each row's group.
+ *
+ * A column holds numbers, or words by their numbers. Its distinct values, in order, are the levels;
+ * a factor of several columns has the combinations that occur. Rows of the table that are left out
+ * (--split, --limit) have no say in which levels there are.
+ */
+#include "rows/groups.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "rows/rows.h"
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+sgfs_status sgfsi_groups_keep_words(sgfs_data *d, sgfsi_group_words *kept, sgfs_err *err) {
+    const sgfsi_table *t = &d->table;
+    *kept = (sgfsi_group_words){.columns = 0};
+    if (t->role == NULL || t->dictionary == NULL) return SGFS_OK;
+    kept->name = sgfsi_arena_alloc(&d->arena, t->cols + 1, sizeof *kept->name);
+    kept->words = sgfsi_arena_alloc(&d->arena, t->cols + 1, sizeof *kept->words);
+    if (kept->name == NULL || kept->words == NULL) return sgfsi_fail_memory(err, "the groups");
+    for (int64_t j = 0; j < t->cols; j++) {
+        const sgfsi_dictionary *from = &t->dictionary[j];
+        if (t->role[j] != SGFSI_ROLE_GROUP || from->count == 0) continue;
+        sgfsi_dictionary *to = &kept->words[kept->columns];
+        kept->name[kept->columns++] = sgfsi_arena_text(&d->arena, t->names[j]);
+        to->word = sgfsi_arena_alloc(&d->arena, from->count, sizeof *to->word);
+        for (; to->word != NULL && to->count < from->count; to->count++)
+            to->word[to->count] = sgfsi_arena_text(&d->arena, from->word[to->count]);
+    }
+    return sgfsi_arena_failed(&d->arena) ? sgfsi_fail_memory(err, "the groups") : SGFS_OK;
+}
+
+static const sgfsi_dictionary *words_of(const sgfsi_group_words *kept, const char *name) {
+    for (int64_t k = 0; k < kept->columns; k++)
+        if (strcmp(kept->name[k], name) == 0) return &kept->words[k];
+    return NULL;
+}
+
+/* ---- factors --------------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static int64_t place_of(const double *sorted, int64_t count, double x) {
+    int64_t low = 0, high = count - 1;
+    while (low < high) {
+        int64_t mid = (low + high) / 2;
+        if (sorted[mid] < x) low = mid + 1;
+        else high = mid;
+    }
+    return low;
+}
+
+/* cell (by row of the table) becomes the place among the distinct values of the rows in use;
+ * *value: those, malloc'ed. Returns how many; 0: memory is out. */
+static int64_t number_values(const sgfs_data *d, double *cell, double **value) {
+    double *sorted = *value = malloc((size_t)d->N * sizeof *sorted);
+    if (sorted == NULL) return 0;
+    for (int64_t i = 0; i < d->N; i++) sorted[i] = cell[sgfsi_data_table_row(d, i)];
+    qsort(sorted, (size_t)d->N, sizeof *sorted, by_value);
+    int64_t count = 0;
+    for (int64_t i = 0; i < d->N; i++)
+        if (count == 0 || sorted[i] != sorted[count - 1]) sorted[count++] = sorted[i];
+    for (int64_t i = 0; i < d->N; i++) {
+        double *x = &cell[sgfsi_data_table_row(d, i)];
+        *x = (double)place_of(sorted, count, *x);
+    }
+    return count;
+}
+
+/* Column `name` of the table, all of whose cells in use are finite and exact. */
+static sgfs_status read_cells(const sgfs_data *d, const char *name, double *cell, sgfs_err *err) {
+    const sgfsi_table *t = &d->table;
+    int64_t j = 0;
+    char where[320];
+    while (j < t->cols && (t->role[j] != SGFSI_ROLE_GROUP || strcmp(t->names[j], name) != 0)) j++;
+    if (j == t->cols)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%s: --groups asks for column \"%.60s\", which is not there by that "
+                          "name.",
+                          d->path, name);
+    sgfs_status status = sgfsi_data_read_column(d, j, cell, err);
+    double most = t->type == SGFSI_F32 ? 16777216.0 : 9007199254740992.0;
+    for (int64_t i = 0; i < d->N && status == SGFS_OK; i++) {
+        int64_t at = sgfsi_data_table_row(d, i);
+        if (fabs(cell[at]) <= most) continue;
+        status = sgfsi_fail(err, SGFS_EDATA, "%s, column \"%.60s\" holds %s.",
+                            sgfsi_table_where(t, d->path, at, where, sizeof where), name,
+                            isfinite(cell[at])
+                                ? "a number that is too large to tell neighbours apart: number the "
+                                  "groups from 1, or keep numbers as f64"
+                                : "no finite number, and no word");
+    }
+    return status;
+}
+
+/* "b12", "17", or "17:b12" */
+static const char *name_level(sgfs_data *d, int64_t columns, const sgfsi_dictionary *const *words,
+                              double *const *value, const int64_t *place) {
+    char text[256] = "";
+    size_t used = 0;
+    for (int64_t c = 0; c < columns; c++) {
+        double x = value[c][place[c]];
+        char number[SGFSI_NUM_CHARS];
+        sgfsi_format_num(number, x);
+        const char *word = words[c] != NULL && x >= 0 && x < (double)words[c]->count
+                               ? words[c]->word[(int64_t)x]
+                               : number;
+        int n = snprintf(text + used, sizeof text - used, "%s%.60s", c > 0 ? ":" : "", word);
+        used += (size_t)n;
+    }
+    return sgfsi_arena_text(&d->arena, text);
+}
+
+static sgfs_status open_factor(sgfs_data *d, const sgfsi_term_spec *spec,
+                               const sgfsi_group_words *kept, const char *name,
+                               sgfsi_factor *factor, sgfs_err *err) {
+    double *cell = malloc((size_t)d->table.rows * 2 * sizeof *cell), *key = cell + d->table.rows;
+    double *value[SGFSI_MOST_NESTED + 1] = {NULL};
+    int64_t count[SGFSI_MOST_NESTED] = {0}, levels = 0;
+    const sgfsi_dictionary *words[SGFSI_MOST_NESTED];
+    sgfs_status status = cell != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the groups");
+    for (int64_t c = 0; c < spec->columns && status == SGFS_OK; c++) {
+        words[c] = words_of(kept, spec->column[c]);
+        status = read_cells(d, spec->column[c], cell, err);
+        if (status == SGFS_OK) count[c] = number_values(d, cell, &value[c]);
+        if (status == SGFS_OK && count[c] == 0) status = sgfsi_fail_memory(err, "the groups");
+        for (int64_t i = 0; i < d->table.rows && status == SGFS_OK; i++)
+            key[i] = c > 0 ? key[i] * (double)count[c] + cell[i] : cell[i];
+    }
+    if (status == SGFS_OK) levels = number_values(d, key, &value[SGFSI_MOST_NESTED]);
+    int32_t *code = sgfsi_arena_alloc(&d->arena, d->table.rows, sizeof *code);
+    factor->level = sgfsi_arena_alloc(&d->arena, levels, sizeof *factor->level);
+    if (status == SGFS_OK && (levels == 0 || code == NULL || factor->level == NULL))
+        status = sgfsi_fail_memory(err, "the groups");
+    if (status == SGFS_OK) {
+        memset(code, -1, (size_t)d->table.rows * sizeof *code);
+        for (int64_t i = 0; i < d->N; i++) {
+            int64_t at = sgfsi_data_table_row(d, i);
+            code[at] = (int32_t)key[at];
+        }
+    }
+    for (int64_t g = 0; g < levels && status == SGFS_OK; g++) {
+        int64_t place[SGFSI_MOST_NESTED];
+        double rest = value[SGFSI_MOST_NESTED][g];
+        for (int64_t c = spec->columns - 1; c >= 0; c--) {
+            place[c] = (int64_t)fmod(rest, (double)count[c]);
+            rest = floor(rest / (double)count[c]);
+        }
+        factor->level[g] = name_level(d, spec->columns, words, value, place);
+        if (factor->level[g] == NULL) status = sgfsi_fail_memory(err, "the groups");
+    }
+    factor->name = name;
+    factor->code = code;
+    factor->levels = levels;
+    free(cell);
+    for (int c = 0; c <= SGFSI_MOST_NESTED; c++) free(value[c]);
+    return status;
+}
+
+/* ---- terms ----------------------------------------------------------------------------------- */
+
+static sgfs_status open_term(sgfs_data *d, const sgfsi_term_spec *spec, sgfsi_term *t,
+                             sgfs_err *err) {
+    t->intercept = spec->intercept;
+    t->correlated = spec->correlated;
+    if (t->intercept) t->effect[t->q++] = "intercept";
+    for (int64_t k = 0; k < spec->slopes; k++) {
+        int64_t j = 0;
+        while (j < d->features && strcmp(d->feature[j].name, spec->slope[k]) != 0) j++;
+        if (j == d->features)
+            return sgfsi_fail(err, SGFS_EUSAGE,
+                              "%s: a slope of \"%.60s\" varies between groups, which is no feature "
+                              "of numbers: add it in front of the brackets, too.",
+                              d->path, spec->slope[k]);
+        t->slope[t->slopes++] = j;
+        t->effect[t->q++] = d->feature[j].name;
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_groups_open(sgfs_data *d, const sgfsi_group_spec *spec,
+                              const sgfsi_group_words *words, sgfs_err *err) {
+    sgfsi_groups *g = sgfsi_arena_alloc(&d->arena, 1, sizeof *g);
+    sgfs_status status = g != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the groups");
+    for (int64_t k = 0; k < spec->terms && status == SGFS_OK; k++) {
+        const sgfsi_term_spec *s = &spec->term[k];
+        char name[SGFSI_MOST_NESTED * 64] = "";
+        for (int64_t c = 0; c < s->columns; c++)
+            sgfsi_append(name, sizeof name, "%s%.60s", c > 0 ? ":" : "", s->column[c]);
+        sgfsi_term *t = &g->term[k];
+        for (int64_t before = 0; before < k; before++)
+            if (strcmp(g->term[before].factor->name, name) == 0)
+                return sgfsi_fail(err, SGFS_EUSAGE,
+                                  "Two terms in brackets have the groups of \"%.60s\": put them "
+                                  "into one, (1 + x | g), or (1 + x || g) for independent effects.",
+                                  name);
+        t->factor = sgfsi_arena_alloc(&d->arena, 1, sizeof *t->factor);
+        const char *kept = sgfsi_arena_text(&d->arena, name);
+        if (t->factor == NULL || kept == NULL) return sgfsi_fail_memory(err, "the groups");
+        status = open_factor(d, s, words, kept, t->factor, err);
+        if (status == SGFS_OK) status = open_term(d, s, t, err);
+    }
+    g->terms = spec->terms;
+    d->groups = g;
+    return status;
+}

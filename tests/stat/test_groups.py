@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""Sampler groups against closed forms, against an independent NUTS (tests/reference/make_groups.py) and against
+itself: truths drawn from the prior must have uniform ranks.
+
+The limit |z| <= 4.5 has a false-alarm rate of 7e-6 for each comparison; seeds are fixed."""
+import json
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import pytest
+
+SGFS = os.environ.get("SGFS")
+SOURCE = pathlib.Path(os.environ.get("SGFS_SOURCE") or pathlib.Path(__file__).parents[2])
+FOLDER = SOURCE / "tests" / "reference"
+PROBLEMS = ("linear", "logistic", "crossed", "poisson", "nothing", "single")
+CHAINS, DRAWS, BATCHES, Z_MOST = 4, 4000, 25, 4.5
+PRIOR = ("--prior-precision", "1", "--group-scale", "1")
+pytestmark = pytest.mark.skipif(not SGFS, reason="SGFS (the program) is not set")
+
+
+def call(*args):
+    allow = ["--allow-unconverged"] if args[0] == "sample" else []
+    out = subprocess.run([SGFS, *map(str, args), *allow], capture_output=True, text=True)
+    assert out.returncode == 0, out.stderr
+    return out.stdout
+
+
+def sample(folder, model, data, formula, *words, draws=DRAWS, chains=CHAINS):
+    """Draws (chains x draws x D), and the summary."""
+    run = folder / "fit.run"
+    call("sample", model, "--data", data, "--formula", formula, "--draws", draws, "--chains", chains, "--out", run,
+         "--overwrite", "--quiet", *words)
+    call("export", run, folder / "fit.npy", "--overwrite")
+    return np.load(folder / "fit.npy"), json.loads(call("summary", run, "--json"))
+
+
+def error_of(x):
+    """Monte Carlo error of the mean of x (chains x draws), by batch means."""
+    means = x.reshape(len(x) * BATCHES, -1).mean(1)
+    return means.std(ddof=1) / np.sqrt(len(means))
+
+
+def worst(draws, mean, sd, mean_error=0.0, sd_error=0.0):
+    """The largest |z| of all means and standard deviations."""
+    mean_error, sd_error = np.broadcast_to(mean_error, len(mean)), np.broadcast_to(sd_error, len(mean))
+    z = []
+    for i in range(draws.shape[2]):
+        x = draws[..., i]
+        z.append((x.mean() - mean[i]) / np.hypot(error_of(x), mean_error[i]))
+        own = x.std()
+        z.append((own - sd[i]) / np.hypot(error_of((x - x.mean()) ** 2) / (2 * own), sd_error[i]))
+    return np.abs(z).max()
+
+
+# ---- closed form ---------------------------------------------------------------------------------
+
+
+def write(path, **columns):
+    with open(path, "w") as out:
+        out.write(",".join(columns) + "\n")
+        out.writelines(",".join(map(str, row)) + "\n" for row in zip(*columns.values()))
+
+
+def test_a_linear_model_has_its_closed_form(tmp_path):
+    """Sigma is given, so that everything is Gaussian but the standard deviation of the groups, over which a sum of 801
+    terms is left."""
+    rng = np.random.default_rng(11)
+    g = np.concatenate([np.arange(30), rng.integers(0, 30, 90)])
+    x = rng.standard_normal(120).round(3)
+    y = (0.3 + 0.8 * x + 0.7 * rng.standard_normal(30)[g] + 0.9 * rng.standard_normal(120)).round(3)
+    write(tmp_path / "a.csv", x=x, g=g, y=y)
+    X, Z, sds = np.column_stack([np.ones(120), x]), np.eye(30)[g], np.exp(np.linspace(-7, 2, 801))
+    log_weight, centre, spread = [], [], []
+    for sd in sds:
+        W = np.hstack([X, Z])
+        A = W.T @ W / 0.81 + np.diag(np.r_[1.0, 1.0, np.full(30, sd**-2)])
+        m = np.linalg.solve(A, W.T @ y / 0.81)
+        log_weight.append(0.5 * m @ A @ m - 0.5 * np.linalg.slogdet(A)[1] - 29 * np.log(sd) - 0.5 * sd**2)
+        centre.append(m[:2])
+        spread.append(np.diag(np.linalg.inv(A))[:2])
+    w = np.exp(np.array(log_weight) - max(log_weight))
+    w /= w.sum()
+    point = np.column_stack([centre, sds])
+    mean = w @ point
+    var = w @ (point - mean) ** 2 + np.append(w @ np.array(spread), 0)
+    draws, seen = sample(tmp_path, "linear", tmp_path / "a.csv", "y ~ x + (1 | g)", "--sigma", "0.9", *PRIOR)
+    assert worst(draws, mean, np.sqrt(var)) < Z_MOST
+    assert seen["ess_min"] > DRAWS  # proposals are the posterior given the scale
+
+
+# ---- an independent NUTS -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_agrees_with_the_reference(tmp_path, capsys, name):
+    ref = json.loads((FOLDER / f"groups_{name}.json").read_text())
+    draws, seen = sample(tmp_path, ref["model"], FOLDER / f"groups_{name}.csv", ref["formula"], *PRIOR)
+    assert [p["name"] for p in seen["params"]] == ref["names"]
+    z = worst(draws, ref["mean"], ref["sd"], ref["mcse_mean"], ref["mcse_sd"])
+    with capsys.disabled():
+        print(f"\n{name:9} |z| <= {z:.2f}, ESS >= {seen['ess_min']:.0f} of {CHAINS * DRAWS}", end="", flush=True)
+    assert z < Z_MOST
+    assert ref["ess"] > 4000 and ref["r_hat"] < 1.01
+
+
+# ---- ranks ---------------------------------------------------------------------------------------
+
+
+def simulate(rng, model):
+    """Truths of the prior, and data: 60 rows in 12 groups."""
+    beta, sd, log_sigma = rng.standard_normal(2), abs(rng.standard_normal()), rng.standard_normal()
+    g, x = rng.integers(0, 12, 60), rng.standard_normal(60).round(3)
+    eta = beta[0] + beta[1] * x + sd * rng.standard_normal(12)[g]
+    if model == "linear":
+        y = (eta + np.exp(log_sigma) * rng.standard_normal(60)).round(5)
+    elif model == "logistic":
+        y = (rng.random(60) < 1 / (1 + np.exp(-eta))).astype(int)
+    else:
+        y = rng.poisson(np.exp(np.minimum(eta, 12)))
+    truth = np.append(np.append(beta, log_sigma) if model == "linear" else beta, sd)
+    return {"x": x, "g": g, "y": y}, truth
+
+
+@pytest.mark.parametrize("model", ("linear", "logistic", "poisson"))
+def test_truths_have_uniform_ranks(tmp_path, model):
+    """Of 31 draws far apart a truth has each rank with the same probability. 48 data sets (ten times as many in the
+    longer tier), eight bins: chi-square of 7 degrees of freedom stays below 29 but in 1 of 7,000 cases."""
+    rng, ranks = np.random.default_rng(5), []
+    repeats = 480 if "SGFS_LONG" in os.environ else 48
+    while len(ranks) < repeats:
+        columns, truth = simulate(rng, model)
+        if model == "logistic" and len(set(columns["y"])) < 2:
+            continue  # such data are refused; so rare that ranks do not show it
+        write(tmp_path / "s.csv", **columns)
+        draws, _ = sample(tmp_path, model, tmp_path / "s.csv", "y ~ x + (1 | g)", "--warmup", "200", "--thin", "10",
+                          "--seed", len(ranks) + 1, *PRIOR, draws=310, chains=1)
+        ranks.append((draws[0] < truth).sum(0))
+    for parameter in np.array(ranks).T:
+        seen = np.bincount(parameter // 4, minlength=8)
+        assert ((seen - repeats / 8) ** 2).sum() / (repeats / 8) < 29, (model, seen)
