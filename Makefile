@@ -25,7 +25,7 @@ help:
 	@echo "make            build build/sgfs (PRESET=dev|asan|portable for others)"
 	@echo "make demo       simulate 200,000 rows with a known truth, sample them, compare; ends with a report"
 	@echo "make test       every test; make test-asan: all but the statistical ones under ASan and UBSan"
-	@echo "make test-tsan  two runs in two threads of one process under ThreadSanitizer"
+	@echo "make test-tsan  runs and predictions in threads of one process under ThreadSanitizer"
 	@echo "make fuzz       every reader under libFuzzer, FUZZ_SECONDS=60 each (FUZZ=csv: one of them)"
 	@echo "make test-long  the longer tier: ten million rows in a packed file, the whole zoo, more statistical tests"
 	@echo "make test-faults  every allocation and system call of every command fails once (FAULTS='--sites': minutes)"
@@ -108,8 +108,8 @@ test-asan:
 # Two runs in two threads of one process. One thread each: libgomp itself is not built for ThreadSanitizer.
 test-tsan: test-deps
 	@cmake --preset tsan -DSGFS_TESTS=ON $(CMAKE_ARGS) > /dev/null
-	@MAKEFLAGS=--no-print-directory cmake --build build-tsan -j$(JOBS) --target unit_test_two_runs
-	@ctest --test-dir build-tsan --output-on-failure -R '^unit/test_two_runs$$'
+	@MAKEFLAGS=--no-print-directory cmake --build build-tsan -j$(JOBS) --target unit_test_two_runs unit_test_predict_rows
+	@ctest --test-dir build-tsan --output-on-failure -R '^unit/test_(two_runs|predict_rows)$$'
 
 # Needs clang. Seeds are in fuzz/corpus; findings stay in build-fuzz.
 FUZZ_SECONDS ?= 60

@@ -179,7 +179,9 @@ void cli_print_audit(const sgfs_audit_report *r);
 void cli_message(sgfs_level level, const char *text, void *user); /* notes and warnings to stderr */
 double cli_now(void);                                             /* seconds of a monotonic clock */
 bool cli_is_terminal(void); /* can the progress line be drawn over itself? */
-void cli_progress(const sgfs_progress *p, void *user);
+/* From now on progress is shown from the second *due on (INFINITY: never), and Ctrl-C stops the
+ * work; NULL: no longer. */
+void cli_watch(sgfs_config *cfg, double *due);
 void cli_progress_end(void); /* leave the line */
 /* All of a job that can be stopped, with progress; job NULL: err says why there is none. */
 sgfs_status cli_run_job(sgfs_job *job, const cli_args *args, sgfs_err *err);

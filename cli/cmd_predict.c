@@ -10,14 +10,21 @@ enum { SHOWN_LABELS = 20 };
 
 /* ---- the tables ------------------------------------------------------------------------------ */
 
+/* baseline: what the same prediction for every row would have; NaN: not known. */
+static void print_beside(const char *what, double x, double se, const char *unit, double baseline) {
+    printf("%-14s %-9.4g", what, x);
+    if (isfinite(se)) printf(" +- %.2g", se);
+    printf("%s", unit);
+    if (isfinite(baseline)) printf("  (%.4g without the columns)", baseline);
+    putchar('\n');
+}
+
 static void print_value(const char *what, double x, double se, const char *unit) {
     if (!isfinite(x)) {
         printf("%-14s %s\n", what, isnan(x) ? "-" : "infinite");
         return;
     }
-    printf("%-14s %-9.4g", what, x);
-    if (isfinite(se)) printf(" +- %.2g", se);
-    printf("%s\n", unit);
+    print_beside(what, x, se, unit, NAN);
 }
 
 static void print_cell(double x, int width) {
@@ -44,36 +51,46 @@ static void print_labels(const sgfs_prediction *p) {
     }
 }
 
-static void print_bins(const sgfs_prediction *p) {
-    if (p->bins[0] != '\0') printf("\npredicted probability of \"%s\"\n", p->bins);
-    else printf("\nprobability of the predicted label\n");
-    printf("%12s %10s %10s %10s\n", "", "rows", "predicted", "observed");
+static void print_bins(const sgfs_predict_bin *bin, int digits) {
+    printf("%*s %10s %10s %10s\n", 12 + digits, "", "rows", "predicted", "observed");
     for (int b = 0; b < 10; b++) {
-        printf("%5.1f to %3.1f %10lld", p->bin[b].low, p->bin[b].high, (long long)p->bin[b].rows);
-        print_cell(p->bin[b].predicted, 10);
-        print_cell(p->bin[b].observed, 10);
+        printf("%6.*f to %.*f %10lld", digits, bin[b].low, digits, bin[b].high,
+               (long long)bin[b].rows);
+        print_cell(bin[b].predicted, 10);
+        print_cell(bin[b].observed, 10);
         putchar('\n');
     }
 }
 
 static void print_classes(const sgfs_prediction *p) {
-    print_value("error rate", p->error, p->error_se, "");
-    print_value("log loss", p->log_loss, p->log_loss_se, " nats a row");
-    print_value("Brier score", p->brier, NAN, "");
+    const sgfs_predict_baseline *without = &p->baseline;
+    print_beside("error rate", p->error, p->error_se, "", without->error);
+    if (isfinite(p->log_loss))
+        print_beside("log loss", p->log_loss, p->log_loss_se, " nats a row", without->log_loss);
+    else print_value("log loss", p->log_loss, NAN, "");
+    print_beside("Brier score", p->brier, NAN, "", without->brier);
     if (p->labels == 2) print_value("AUC", p->auc, NAN, "  (0.5 is guessing)");
     print_value("calibration", p->ece, NAN, "(mean distance of the bins below)");
     print_labels(p);
-    print_bins(p);
+    if (p->bins[0] != '\0') printf("\npredicted probability of \"%s\"\n", p->bins);
+    else printf("\nprobability of the predicted label\n");
+    print_bins(p->bin, 1);
+    printf("\nthe same by tenths of the rows\n");
+    print_bins(p->tenth, 4);
 }
 
 static void print_numbers(const sgfs_prediction *p) {
-    print_value("rmse", p->rmse, NAN, "");
+    print_beside("rmse", p->rmse, NAN, "", p->baseline.rmse);
+    print_value("R squared", p->baseline.r2, NAN, "");
     print_value("mean abs error", p->mae, NAN, "");
     print_value("log loss", p->log_loss, p->log_loss_se, " nats a row");
     if (!p->intervals) return;
-    print_value("90 % interval", p->coverage, p->coverage_se, " of the targets lie in it");
-    printf("\ntargets below the quantile of   5 %%: %.4f   50 %%: %.4f   95 %%: %.4f\n",
-           p->under[0], p->under[1], p->under[2]);
+    char interval[32];
+    double below = 50 * (1 - p->interval);
+    snprintf(interval, sizeof interval, "%.4g %% interval", 100 * p->interval);
+    print_value(interval, p->coverage, p->coverage_se, " of the targets lie in it");
+    printf("\ntargets below the quantile of   %.4g %%: %.4f   50 %%: %.4f   %.4g %%: %.4f\n", below,
+           p->under[0], p->under[1], 100 - below, p->under[2]);
     printf("targets by tenths of the predictive distribution (even when it is right)\n ");
     for (int b = 0; b < 10; b++)
         printf(" %.4f", (double)p->pit[b] / (double)(p->rows - p->unscored));
@@ -90,8 +107,11 @@ static void print_result(const sgfs_prediction *p, const char *path) {
     if (p->scored) putchar('\n');
     if (p->scored && p->labels > 0) print_classes(p);
     else if (p->scored) print_numbers(p);
+    if (p->new_words > 0)
+        printf("%srows with words that the run has not seen: %lld of %lld\n", p->scored ? "\n" : "",
+               (long long)p->new_words, (long long)p->rows);
     if (p->labels == 0 && !p->intervals)
-        printf("%sq5, q50 and q95 are quantiles of the mean, not of the target: the model cannot "
+        printf("%sthe quantiles are quantiles of the mean, not of the target: the model cannot "
                "draw targets.\n",
                p->scored ? "\n" : "");
 }
@@ -114,6 +134,8 @@ static const cli_flag flags[] = {
      "rows that lack a value: refuse them, leave their lines empty, or fill in the run's\n"
      "                               means (default: as in the run)"},
     {"new-words", "refuse|zero", "a word that the run has not seen: zero leaves its columns 0"},
+    {"interval", "SHARE",
+     "quantiles at the ends of an interval with this share of the draws (0.9)"},
     {"seed", "K", "same seed, same predictive draws"},
     {"threads", "K", "blocks of rows predicted side by side (default: all cores)"},
     {"overwrite", NULL, "replace an existing file"},
@@ -122,6 +144,7 @@ static const cli_flag flags[] = {
 static cli_borrowed borrowed[] = {{"target", "data.target"},
                                   {"delimiter", "data.delimiter"},
                                   {"header", "data.header"},
+                                  {"interval", "summary.interval"},
                                   {"seed", "run.seed"},
                                   {"threads", "run.threads"},
                                   {"overwrite", "output.overwrite"},
@@ -164,13 +187,14 @@ const cli_command cmd_predict = {
     .examples =
         "  sgfs predict fit.run --data test.csv\n"
         "  sgfs predict fit.run --data new.csv.gz --out predictions.csv\n"
+        "  sgfs predict fit.run --data new.csv --key id --interval 0.95 --out predictions.csv\n"
         "  sgfs predict fit.run --data 'new-*.csv' --out predictions.csv     # in quotes\n"
         "  sgfs predict fit.run --data test.csv --max-draws 200 --json\n\n"
         "Columns are found by name, in any order; labels and scales come from the run. The output\n"
         "has the probability of every label, or the mean of the target, with the 5, 50 and 95 %\n"
-        "quantiles: of the probability over draws, or of the target itself. Where the file has "
+        "quantiles (--interval): of the probability over draws, or of the target itself. Where "
         "the\n"
-        "target, the screen says how good the predictions are.\n",
+        "file has the target, the screen says how good the predictions are.\n",
     .stages = "predict",
     .flags = flags,
     .words = 1,

@@ -10,10 +10,6 @@
 #include "base/printable.h"
 #include "cli.h"
 
-static void stop(void *work) {
-    sgfs_run_stop(work);
-}
-
 /* The command to paste, malloc'ed; NULL when memory is out. Rows that came through a pipe have to be
  * given once more, and so have those that this command took from elsewhere than the run did; a model
  * of the user's own is never opened because a file says so. */
@@ -47,8 +43,7 @@ static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_er
         snprintf(to, sizeof to, " -> %.290s", path);
         cli_print_wrapped(stderr, sgfs_run_describe(run), to);
     }
-    sgfs_run_on_progress(run, cli_progress, &due);
-    cli_on_interrupt(stop, run);
+    cli_watch(args->cfg, &due);
     char *command = command_to_go_on(args, path);
     cli_on_lost_file(path, command != NULL ? command : "sgfs sample --resume");
     sgfs_status status = sgfs_run_all(run, err);
@@ -56,7 +51,7 @@ static sgfs_status walk(sgfs_run *run, const char *path, cli_args *args, sgfs_er
     cli_progress_end();
     sgfs_err closing;
     sgfs_status closed = sgfs_run_close(run, &closing);
-    cli_on_interrupt(stop, NULL);
+    cli_watch(args->cfg, NULL);
     bool worse = closed != SGFS_OK && (status == SGFS_OK || status == SGFS_ESTOPPED);
     if (worse) {
         *err = closing;
@@ -89,11 +84,12 @@ static sgfs_status rehearse(sgfs_run *run, const cli_args *args, double opened, 
     sgfs_status status = sgfs_run_attach(run, path, err);
     (void)unlink(path);
     if (status != SGFS_OK) return status;
-    sgfs_run_on_progress(run, keep_last, &p);
-    cli_on_interrupt(stop, run);
+    double never = INFINITY;
+    cli_watch(args->cfg, &never);
+    sgfs_config_on_progress(args->cfg, keep_last, &p);
     status = sgfs_run_all(run, err);
     cli_limit_time(NAN);
-    cli_on_interrupt(stop, NULL);
+    cli_watch(args->cfg, NULL);
     if (status != SGFS_OK) return status;
     double seconds = opened + p.seconds + (p.eta > 0 ? p.eta : 0);
     if (args->json) {

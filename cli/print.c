@@ -66,8 +66,9 @@ static void format_time(double seconds, char out[32]) {
 
 /* user: the second from which on a line is shown (INFINITY: never); a plain one (stderr is no
  * terminal) every ten. */
-void cli_progress(const sgfs_progress *p, void *user) {
+static void show_progress(const sgfs_progress *p, void *user) {
     double *due = user;
+    if (p->detail[0] == '\0') return; /* the opening of something, of which a message tells */
     char eta[32], line[512];
     bool live = cli_is_terminal();
     format_time(p->eta, eta);
@@ -81,17 +82,21 @@ void cli_progress(const sgfs_progress *p, void *user) {
     line_open = live;
 }
 
-static void stop_job(void *job) {
-    sgfs_job_stop(job);
+static void stop_work(void *cfg) {
+    sgfs_config_stop(cfg);
+}
+
+void cli_watch(sgfs_config *cfg, double *due) {
+    sgfs_config_on_progress(cfg, due != NULL ? show_progress : NULL, due);
+    cli_on_interrupt(stop_work, due != NULL ? cfg : NULL);
 }
 
 sgfs_status cli_run_job(sgfs_job *job, const cli_args *args, sgfs_err *err) {
     double due = args->quiet ? INFINITY : 2;
     if (job == NULL) return err->code;
-    sgfs_job_on_progress(job, cli_progress, &due);
-    cli_on_interrupt(stop_job, job);
+    cli_watch(args->cfg, &due);
     sgfs_status status = sgfs_job_run(job, err);
-    cli_on_interrupt(stop_job, NULL);
+    cli_watch(args->cfg, NULL);
     cli_progress_end();
     return status;
 }

@@ -18,13 +18,30 @@
  *     `char *` belong to the caller: give them back with sgfs_text_free.
  *   - The library never prints, never exits, installs no signal handlers and keeps no mutable
  * globals.
- *   - A child that is forked after work with threads goes on with one thread, to the same numbers;
- *     a run or job that was at work in another thread at that moment is lost to it.
  *   - Options are named, not typed: sgfs_config_set(cfg, "sampler.alpha", "2", &err). `sgfs list
  *     options` has every key; sgfs_option_at walks the same table.
  */
 #ifndef SGFS_H
 #define SGFS_H
+
+/* ---- threads ---------------------------------------------------------------------------------
+ *
+ *   - Different handles may be used by different threads at the same time, and so may the same
+ *     data, model or draws by several runs and jobs: nothing changes them once they are open.
+ *   - One config, run or job is used by one thread at a time. Two calls are the exceptions.
+ *     sgfs_config_stop may come from any thread and any signal handler; sgfs_predict_rows may come
+ *     for one job from as many threads as there are, at the same time.
+ *   - Inside a call there are as many threads as "run.threads" allows (default: as many as the
+ *     process may use), and none is left at its end but those that OpenMP keeps for the next one.
+ *     sgfs_predict_rows works in the caller's thread alone.
+ *   - A message callback may be called from any of these threads, one at a time or several; progress
+ *     is told in the thread that made the call; callbacks of a model of your own come from all of
+ *     them at once.
+ *   - While the library computes, OpenBLAS has one thread in the whole process; the number that it
+ *     had is put back when the last such call has ended.
+ *   - A child that is forked after work with threads goes on with one thread, to the same numbers;
+ *     a run or job that was at work in another thread at that moment is lost to it.
+ */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,6 +78,13 @@ typedef struct sgfs_err {
     char text[512]; /* one sentence, UTF-8, always terminated */
 } sgfs_err;
 
+/* The version of this header, to be compared while compiling: #if SGFS_VERSION >= 200 is 0.2.0 and
+ * later. */
+#define SGFS_VERSION_MAJOR 0
+#define SGFS_VERSION_MINOR 1
+#define SGFS_VERSION_PATCH 0
+#define SGFS_VERSION       (10000 * SGFS_VERSION_MAJOR + 100 * SGFS_VERSION_MINOR + SGFS_VERSION_PATCH)
+/* The version of the library that the program runs with: "0.1.0". */
 SGFS_API const char *sgfs_version(void);
 SGFS_API void sgfs_text_free(char *text);
 
@@ -113,6 +137,32 @@ SGFS_API const char *sgfs_config_get(const sgfs_config *cfg, const char *key);
 /* Notes and warnings of every later call that uses this config; may come from any thread. */
 SGFS_API void sgfs_config_on_message(sgfs_config *cfg, sgfs_message_fn on_message, void *user);
 SGFS_API void sgfs_config_free(sgfs_config *cfg);
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+/* How far work is; told a few times a second, in the thread that called for it. More fields may come at the end. */
+typedef struct sgfs_progress {
+    const char *what;        /* "Reading a.csv", "warm-up", "sampling", "predicting", ... */
+    const char *detail;      /* for people: "run 3 of 8 (epsilon=0.001)"; or "" */
+    double fraction;         /* of all the work; 0: not known (yet) */
+    int64_t done, total;     /* iterations over all chains, runs, or rows; total 0: not known */
+    double seconds, eta;     /* wall clock so far, and expected to go (negative: not known yet) */
+    double iterations_per_s; /* of a run, over all chains; 0: this is none */
+    double ess_per_s;        /* smallest over parameters, by batch means; 0: not known (yet) */
+    double error; /* on the rows of "run.validate", averaged over draws so far; NaN: not known */
+    /* Of a run with "run.dry_run": memory that it would take at its largest, and all there is. */
+    double bytes_needed, bytes_available;
+} sgfs_progress;
+typedef void (*sgfs_progress_fn)(const sgfs_progress *progress, void *user);
+
+/* Whatever takes long goes by the config that it was opened with: data, models, runs, jobs, and the
+ * opening itself, in which files are read and modes are looked for. A config given to
+ * sgfs_config_on_progress hears of all of it, also of what was opened before; fn NULL: no longer. */
+SGFS_API void sgfs_config_on_progress(sgfs_config *cfg, sgfs_progress_fn on_progress, void *user);
+/* Ask all work with this config to end soon, that which goes on and that which is yet to begin: it
+ * answers SGFS_ESTOPPED. Safe from a signal handler, and from any thread. What was opened with it can
+ * still be closed, summed up and freed; for other work make another config. */
+SGFS_API void sgfs_config_stop(sgfs_config *cfg);
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
@@ -206,6 +256,17 @@ typedef struct sgfs_user_model {
     /* What a code means, in a few words; NULL: nothing to add. */
     const char *(*message)(int code, void *user);
     void *user; /* borrowed; handed to every callback */
+
+    /* Once for each model that is made of this table, before every other callback: the text of the
+     * option "model.argument" ("": none), and *user, the field above, which it may replace by
+     * something of this model's own. A model without `open` refuses an argument. */
+    int (*open)(const char *argument, void **user);
+    void (*close)(void *user); /* for each `open` that returned 0, when the model is freed */
+    /* With log_prior: minus its second derivative by each parameter at theta (precision, dim; 0 where
+     * it is below), for the matrices of samplers. NULL: differences of its gradient. It is asked at
+     * the start; for a parameter that no row informs, such as the scale of others, say what it is
+     * where the posterior is. */
+    int (*prior_precision)(const double *theta, int64_t dim, double *precision, void *user);
 } sgfs_user_model;
 
 /* A model from callbacks. The table is copied; what it points to is borrowed. */
@@ -215,23 +276,6 @@ SGFS_API sgfs_model *sgfs_model_user(const sgfs_user_model *user_model, const sg
 /* A shared object for sgfs_model_open, and for `sgfs sample ./mymodel.so`, defines this one symbol.
  * (Declared here so that C++ gives it a C name, and that hidden visibility does not hide it.) */
 SGFS_API extern const sgfs_user_model sgfs_user_model_v1;
-
-/* ---- progress -------------------------------------------------------------------------------- */
-
-/* How far a run or a job is; told a few times a second. More fields may come at the end. */
-typedef struct sgfs_progress {
-    const char *what;        /* "warm-up", "sampling", "tuning", "predicting", ... */
-    const char *detail;      /* for people: "run 3 of 8 (epsilon=0.001)" */
-    double fraction;         /* of all the work */
-    int64_t done, total;     /* iterations over all chains, runs, or rows; total 0: not known */
-    double seconds, eta;     /* wall clock so far, and expected to go (negative: not known yet) */
-    double iterations_per_s; /* of a run, over all chains; 0: this is none */
-    double ess_per_s;        /* smallest over parameters, by batch means; 0: not known (yet) */
-    double error; /* on the rows of "run.validate", averaged over draws so far; NaN: not known */
-    /* Of a run with "run.dry_run": memory that it would take at its largest, and all there is. */
-    double bytes_needed, bytes_available;
-} sgfs_progress;
-typedef void (*sgfs_progress_fn)(const sgfs_progress *progress, void *user);
 
 /* ---- run ------------------------------------------------------------------------------------- */
 
@@ -253,18 +297,15 @@ SGFS_API sgfs_status sgfs_run_attach(sgfs_run *run, const char *path, sgfs_err *
  * data, model, arithmetic or the saved states are no longer what they were. */
 SGFS_API sgfs_run *sgfs_run_resume(const sgfs_model *model, const char *path,
                                    const sgfs_config *cfg, sgfs_err *err);
-SGFS_API void sgfs_run_on_progress(sgfs_run *run, sgfs_progress_fn on_progress, void *user);
 /* Advance every chain by at most `iterations`; for callers who own the loop. */
 SGFS_API sgfs_status sgfs_run_step(sgfs_run *run, int64_t iterations, sgfs_err *err);
 SGFS_API bool sgfs_run_done(const sgfs_run *run);
 /* All that is left, and more where --ess asks for it (docs: option run.ess): the run is then
- * lengthened until every parameter has that effective sample size. SGFS_ESTOPPED when sgfs_run_stop
- * ended it early. */
+ * lengthened until every parameter has that effective sample size. SGFS_ESTOPPED when
+ * sgfs_config_stop ended it early, after the iteration at hand. */
 SGFS_API sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err);
 /* Where chain c stands now, D numbers on the user's scale; valid until the next step. */
 SGFS_API const double *sgfs_run_theta(const sgfs_run *run, int64_t chain);
-/* Ask the run to stop after the iteration at hand. Safe from a signal handler. */
-SGFS_API void sgfs_run_stop(sgfs_run *run);
 /* Write out what is buffered and close the run file, if one is attached. */
 SGFS_API sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err);
 /* A copy of the draws kept in memory (only without an attached file). */
@@ -306,13 +347,10 @@ SGFS_API void sgfs_draws_free(sgfs_draws *draws);
  * config is copied. */
 typedef struct sgfs_job sgfs_job;
 
-SGFS_API void sgfs_job_on_progress(sgfs_job *job, sgfs_progress_fn on_progress, void *user);
-/* All the work, once for a job. SGFS_ESTOPPED after sgfs_job_stop. */
+/* All the work, once for a job. SGFS_ESTOPPED after sgfs_config_stop: no file is left behind;
+ * sgfs_tune_open keeps what was done, and simulated rows that are complete stay when the search for
+ * their mode is stopped. Summaries and comparisons go on to their end. */
 SGFS_API sgfs_status sgfs_job_run(sgfs_job *job, sgfs_err *err);
-/* Ask it to stop soon. Safe from a signal handler. No file is left behind; sgfs_tune_open keeps
- * what was done, and simulated rows that are complete stay when the search for their mode is
- * stopped. Summaries and comparisons go on to their end. */
-SGFS_API void sgfs_job_stop(sgfs_job *job);
 /* A struct that belongs to the job and may have more fields at its end in later versions; the
  * comment at the open function says which. NULL: there is no result (yet). */
 SGFS_API const void *sgfs_job_result(const sgfs_job *job);
@@ -622,6 +660,21 @@ typedef struct sgfs_predict_label {
     double probability;             /* mean over all rows; to be compared with the share of rows */
 } sgfs_predict_label;
 
+/* Scores of a prediction that is the same for every row, and the best such: it knows the shares of
+ * the labels, or the mean of the targets, in these very rows. NaN where it has no meaning. */
+typedef struct sgfs_predict_baseline {
+    double log_loss, error, brier; /* labels */
+    double rmse, r2;               /* r2: 1 - (rmse of the predictions / this rmse)^2 */
+} sgfs_predict_baseline;
+
+/* A column of the file that the run was made with. */
+typedef struct sgfs_predict_column {
+    const char *name;
+    int64_t words;           /* that it holds; 0: it holds numbers */
+    const char *const *word; /* words */
+    bool dates;              /* texts such as 2024-03-17T08:30, or hours since 1970 (--date) */
+} sgfs_predict_column;
+
 /* How good the predictions are. A number is NaN where it has no meaning. Standard errors (se) are
  * those of a sample of rows. */
 typedef struct sgfs_prediction {
@@ -639,8 +692,8 @@ typedef struct sgfs_prediction {
     sgfs_predict_bin bin[10];
     double rmse, mae;             /* of the mean */
     bool intervals;               /* the quantiles are those of the target; else of its mean */
-    double coverage, coverage_se; /* targets in the interval from the 5 to the 95 % quantile */
-    double under[3];              /* targets below the 5, 50 and 95 % quantile, a tie for a half */
+    double coverage, coverage_se; /* targets in the interval */
+    double under[3];              /* targets below its ends and the median, a tie for a half */
     int64_t pit[10]; /* targets by tenths of the predictive distribution: even when it is right */
     double seconds;
     int64_t unpredicted; /* rows that lack a value (--na drop): their lines are empty */
@@ -650,6 +703,16 @@ typedef struct sgfs_prediction {
      * with the first; and the share of rows with the second that are found at a threshold where k %
      * of the others are taken for it. NaN otherwise. */
     double auc, hits[101];
+    double interval; /* share of the interval between the first and the last quantile */
+    sgfs_predict_baseline baseline;
+    sgfs_predict_bin tenth[10]; /* as bin, with a tenth of the rows in each, as nearly as can be */
+    /* Of a job without a file (data NULL): what sgfs_predict_rows wants of each row, and how many
+     * numbers it makes of it: a probability for each label, in their order, or 1. Also: whether it
+     * wants an exposure. */
+    int64_t columns;
+    const sgfs_predict_column *column; /* columns */
+    int64_t outputs;
+    bool exposure;
 } sgfs_prediction;
 
 /* What the draws of a run say of the rows of another file, averaged over draws: an
@@ -660,10 +723,43 @@ typedef struct sgfs_prediction {
  * (or 1) x draws; written beside and then renamed. An existing one is refused unless
  * "output.overwrite" is set.
  * user_model: the callbacks of a run that was made with sgfs_model_user, which have to live as long
- * as the job; else NULL. */
+ * as the job; else NULL.
+ * The quantiles are the ends and the middle of the interval that "summary.interval" names.
+ * data NULL: rows come from memory, by sgfs_predict_rows; out is NULL, too. Such a job has its result
+ * at once, the columns that rows have, and is not run. */
 SGFS_API sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const sgfs_user_model *user_model,
                                      const char *data, const char *out, const sgfs_config *cfg,
                                      sgfs_err *err);
+
+/* New rows in memory, as they were in the run's file: its columns, in the order in which the result
+ * of the job has them. Transforms, scales and dummy columns are the run's business. */
+typedef struct sgfs_new_rows {
+    size_t size; /* sizeof(sgfs_new_rows) */
+    int64_t rows;
+    /* rows x columns, row-major; NaN: missing (the option "data.na"). In a column of words: the
+     * number of the word in the column's list, unless `words` has it; below 0: none of them. */
+    const double *x;
+    const char *const *words; /* rows x columns: texts, in columns of words; NULL: by number */
+    const double *exposure;   /* rows, above 0; NULL: the run has none */
+} sgfs_new_rows;
+
+/* Room for what the draws say of them, and what was met on the way. */
+typedef struct sgfs_predicted {
+    size_t size;       /* sizeof(sgfs_predicted) */
+    double *mean;      /* rows x outputs */
+    double *quantile;  /* rows x outputs x 3: low, median, high ("summary.interval"); or NULL */
+    int64_t new_words; /* out: rows with a word that the run has not seen ("data.new_words") */
+    int64_t missing;   /* out: rows that lack a value; their numbers are NaN */
+} sgfs_predicted;
+
+/* Predict rows with a job that was opened without data. No file is touched, and after a thread's
+ * first call only the transforms ask for memory. Many threads may call it at the same time for one
+ * job: each works alone, and gets the numbers that it would get alone. A call's rows are numbered
+ * from 0: predictive draws depend on the number, and are those of a file with these rows.
+ * SGFS_EDATA names the row (from 0) and the column that cannot be used; what out holds then is
+ * not to be used either. */
+SGFS_API sgfs_status sgfs_predict_rows(sgfs_job *job, const sgfs_new_rows *rows,
+                                       sgfs_predicted *out, sgfs_err *err);
 
 /* ---- report ---------------------------------------------------------------------------------- */
 

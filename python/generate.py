@@ -41,7 +41,7 @@ class Header:
         words = re.sub(r"\bconst\b", " ", words).replace("struct ", " ")
         base, stars = words.replace("*", " ").split()[0], words.count("*")
         if base == "void":
-            return ["None", "c_void_p"][stars]
+            return {0: "None", 1: "c_void_p"}.get(stars, "POINTER(c_void_p)")
         if base == "char" and stars > 0:
             inner = "c_void_p" if owned else "c_char_p"
             return "POINTER(%s)" % inner if stars == 2 else inner

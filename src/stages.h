@@ -114,6 +114,8 @@ typedef struct sgfs_model_kind {
     bool one_mode;   /* the log posterior is concave, or as good: it has one mode to look for */
     /* Read m->data and the config; declare blocks and names; keep private state in m->state. */
     sgfs_status (*open)(sgfs_model *m, sgfs_err *err);
+    void (*close)(sgfs_model *m); /* what the arena does not hold, also after an open that failed;
+                                   * or NULL */
     /* Fill what s asks for of the rows of b at theta. Weights are none of its business
      * (posterior/pass.c applies them). Must not allocate. */
     sgfs_status (*scores)(const sgfs_model *m, const double *theta, const sgfs_batch *b,

@@ -78,6 +78,25 @@ class sgfs_option_info(Structure):
     ]
 
 
+class sgfs_progress(Structure):
+    _fields_ = [
+        ("what", c_char_p),
+        ("detail", c_char_p),
+        ("fraction", c_double),
+        ("done", c_int64),
+        ("total", c_int64),
+        ("seconds", c_double),
+        ("eta", c_double),
+        ("iterations_per_s", c_double),
+        ("ess_per_s", c_double),
+        ("error", c_double),
+        ("bytes_needed", c_double),
+        ("bytes_available", c_double),
+    ]
+
+sgfs_progress_fn = CFUNCTYPE(None, POINTER(sgfs_progress), c_void_p)
+
+
 class sgfs_arrays(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -119,26 +138,10 @@ class sgfs_user_model(Structure):
         ("draw", CFUNCTYPE(c_int, POINTER(c_double), POINTER(sgfs_rows), POINTER(c_double), POINTER(c_double), POINTER(c_double), c_void_p)),
         ("message", CFUNCTYPE(c_void_p, c_int, c_void_p)),
         ("user", c_void_p),
+        ("open", CFUNCTYPE(c_int, c_char_p, POINTER(c_void_p))),
+        ("close", CFUNCTYPE(None, c_void_p)),
+        ("prior_precision", CFUNCTYPE(c_int, POINTER(c_double), c_int64, POINTER(c_double), c_void_p)),
     ]
-
-
-class sgfs_progress(Structure):
-    _fields_ = [
-        ("what", c_char_p),
-        ("detail", c_char_p),
-        ("fraction", c_double),
-        ("done", c_int64),
-        ("total", c_int64),
-        ("seconds", c_double),
-        ("eta", c_double),
-        ("iterations_per_s", c_double),
-        ("ess_per_s", c_double),
-        ("error", c_double),
-        ("bytes_needed", c_double),
-        ("bytes_available", c_double),
-    ]
-
-sgfs_progress_fn = CFUNCTYPE(None, POINTER(sgfs_progress), c_void_p)
 
 
 class sgfs_draws_shape(Structure):
@@ -464,6 +467,25 @@ class sgfs_predict_label(Structure):
     ]
 
 
+class sgfs_predict_baseline(Structure):
+    _fields_ = [
+        ("log_loss", c_double),
+        ("error", c_double),
+        ("brier", c_double),
+        ("rmse", c_double),
+        ("r2", c_double),
+    ]
+
+
+class sgfs_predict_column(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("words", c_int64),
+        ("word", POINTER(c_char_p)),
+        ("dates", c_bool),
+    ]
+
+
 class sgfs_prediction(Structure):
     _fields_ = [
         ("rows", c_int64),
@@ -495,6 +517,33 @@ class sgfs_prediction(Structure):
         ("new_words", c_int64),
         ("auc", c_double),
         ("hits", c_double * 101),
+        ("interval", c_double),
+        ("baseline", sgfs_predict_baseline),
+        ("tenth", sgfs_predict_bin * 10),
+        ("columns", c_int64),
+        ("column", POINTER(sgfs_predict_column)),
+        ("outputs", c_int64),
+        ("exposure", c_bool),
+    ]
+
+
+class sgfs_new_rows(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("rows", c_int64),
+        ("x", POINTER(c_double)),
+        ("words", POINTER(c_char_p)),
+        ("exposure", POINTER(c_double)),
+    ]
+
+
+class sgfs_predicted(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("mean", POINTER(c_double)),
+        ("quantile", POINTER(c_double)),
+        ("new_words", c_int64),
+        ("missing", c_int64),
     ]
 
 
@@ -538,10 +587,10 @@ class sgfs_simulated(Structure):
 STRUCTS = {
     "sgfs_err": sgfs_err,
     "sgfs_option_info": sgfs_option_info,
+    "sgfs_progress": sgfs_progress,
     "sgfs_arrays": sgfs_arrays,
     "sgfs_rows": sgfs_rows,
     "sgfs_user_model": sgfs_user_model,
-    "sgfs_progress": sgfs_progress,
     "sgfs_draws_shape": sgfs_draws_shape,
     "sgfs_summary_row": sgfs_summary_row,
     "sgfs_trajectories": sgfs_trajectories,
@@ -563,7 +612,11 @@ STRUCTS = {
     "sgfs_audit_report": sgfs_audit_report,
     "sgfs_predict_bin": sgfs_predict_bin,
     "sgfs_predict_label": sgfs_predict_label,
+    "sgfs_predict_baseline": sgfs_predict_baseline,
+    "sgfs_predict_column": sgfs_predict_column,
     "sgfs_prediction": sgfs_prediction,
+    "sgfs_new_rows": sgfs_new_rows,
+    "sgfs_predicted": sgfs_predicted,
     "sgfs_report": sgfs_report,
     "sgfs_pack_info": sgfs_pack_info,
     "sgfs_simulated": sgfs_simulated,
@@ -582,6 +635,8 @@ FUNCTIONS = {
     "sgfs_config_get": (c_char_p, [c_void_p, c_char_p]),
     "sgfs_config_on_message": (None, [c_void_p, sgfs_message_fn, c_void_p]),
     "sgfs_config_free": (None, [c_void_p]),
+    "sgfs_config_on_progress": (None, [c_void_p, sgfs_progress_fn, c_void_p]),
+    "sgfs_config_stop": (None, [c_void_p]),
     "sgfs_data_open": (c_void_p, [c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_data_wrap": (c_void_p, [POINTER(sgfs_arrays), c_void_p, POINTER(sgfs_err)]),
     "sgfs_data_rows": (c_int64, [c_void_p]),
@@ -596,12 +651,10 @@ FUNCTIONS = {
     "sgfs_run_describe": (c_char_p, [c_void_p]),
     "sgfs_run_attach": (c_int, [c_void_p, c_char_p, POINTER(sgfs_err)]),
     "sgfs_run_resume": (c_void_p, [c_void_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
-    "sgfs_run_on_progress": (None, [c_void_p, sgfs_progress_fn, c_void_p]),
     "sgfs_run_step": (c_int, [c_void_p, c_int64, POINTER(sgfs_err)]),
     "sgfs_run_done": (c_bool, [c_void_p]),
     "sgfs_run_all": (c_int, [c_void_p, POINTER(sgfs_err)]),
     "sgfs_run_theta": (POINTER(c_double), [c_void_p, c_int64]),
-    "sgfs_run_stop": (None, [c_void_p]),
     "sgfs_run_close": (c_int, [c_void_p, POINTER(sgfs_err)]),
     "sgfs_run_draws": (c_void_p, [c_void_p, POINTER(sgfs_err)]),
     "sgfs_run_free": (None, [c_void_p]),
@@ -611,9 +664,7 @@ FUNCTIONS = {
     "sgfs_draws_chain": (POINTER(c_double), [c_void_p, c_int64]),
     "sgfs_draws_export": (c_int, [c_void_p, c_char_p, c_bool, POINTER(sgfs_err)]),
     "sgfs_draws_free": (None, [c_void_p]),
-    "sgfs_job_on_progress": (None, [c_void_p, sgfs_progress_fn, c_void_p]),
     "sgfs_job_run": (c_int, [c_void_p, POINTER(sgfs_err)]),
-    "sgfs_job_stop": (None, [c_void_p]),
     "sgfs_job_result": (c_void_p, [c_void_p]),
     "sgfs_job_json": (c_void_p, [c_void_p]),
     "sgfs_job_save": (c_int, [c_void_p, c_char_p, POINTER(sgfs_err)]),
@@ -626,6 +677,8 @@ FUNCTIONS = {
     "sgfs_audit_open": (c_void_p, [c_char_p, c_void_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_predict_open": (
         c_void_p, [c_void_p, POINTER(sgfs_user_model), c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
+    "sgfs_predict_rows": (
+        c_int, [c_void_p, POINTER(sgfs_new_rows), POINTER(sgfs_predicted), POINTER(sgfs_err)]),
     "sgfs_report_open": (
         c_void_p, [c_void_p, c_int64, c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_pack_open": (c_void_p, [c_char_p, c_char_p, c_void_p, POINTER(sgfs_err)]),

@@ -219,7 +219,9 @@ class Fit:
         draws), rows x quantiles or rows x labels x quantiles; "draws" has every predictive draw,
         rows x draws or rows x labels x draws; "label" is the most probable label of each row;
         "scores" says how good the predictions are, where the rows have the target. The options are
-        those of `sgfs predict`.
+        those of `sgfs predict`: interval=0.95 chooses the quantiles, new_words="zero" takes words
+        that the run has not seen, and warns of them, and key="id", a column of a table or a CSV
+        file, makes the answer a pair (keys, predictions), row by row.
         """
         return _predict.predict(self, data, kind, quantiles, progress, options)
 

@@ -27,7 +27,7 @@ def run_job(name: str, *arguments: Any, config: Config, progress: Progress = Fal
     """Opens the job `name`, runs it, and hands back its result. append: also to the run file."""
     try:
         job = opened(name, "sgfs_job_free", *arguments, config, keep=(*arguments, *keep))
-        with watched(lib.sgfs_job_on_progress, lib.sgfs_job_stop, job, progress) as watch:
+        with watched(config, progress) as watch:
             try:
                 check("sgfs_job_run", job)
             except Stopped:

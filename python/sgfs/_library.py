@@ -106,7 +106,8 @@ class Handle:
 def opened(name: str, free: str, *arguments: Any, keep: tuple[Any, ...] = ()) -> Handle:
     """What the function `name` opens; its error as an exception."""
     err = _c.sgfs_err()
-    with guarded():
+    stops = [given.stop for given in arguments if isinstance(given, Config)]
+    with guarded(stops[0] if stops else None):
         pointer = getattr(lib, name)(*arguments, ctypes.byref(err))
         if not pointer:
             raise error_of(err)
@@ -152,6 +153,10 @@ class Config:
 
     def load(self, path: str) -> None:
         check("sgfs_config_load", self, os.fsencode(path))
+
+    def stop(self) -> None:
+        """Ends the work with it soon."""
+        lib.sgfs_config_stop(self)
 
     def get(self, key: str) -> str | None:
         value = lib.sgfs_config_get(self, key.encode())

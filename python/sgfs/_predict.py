@@ -29,7 +29,7 @@ BORROWED = {name: key for name, key in (
     ("target", "data.target"), ("delimiter", "data.delimiter"), ("header", "data.header"),
     ("seed", "run.seed"), ("threads", "run.threads"), ("labels", "data.labels"),
     ("zero_based", "data.zero_based"), ("part", "data.part"), ("limit", "data.limit"),
-    ("new_words", "data.new_words"), ("na", "data.na"))}
+    ("new_words", "data.new_words"), ("na", "data.na"), ("interval", "summary.interval"))}
 DEFAULT = (0.05, 0.5, 0.95)
 
 
@@ -68,7 +68,18 @@ def predict(fit: Fit, data: Any, kind: str, quantiles: Sequence[float], progress
     levels = np.asarray(quantiles, dtype=float)
     if kind == "interval" and not ((levels >= 0) & (levels <= 1)).all():
         raise UsageError("quantiles lie between 0 and 1.")
-    draws = kind == "draws" or (kind == "interval" and not set(levels) <= set(DEFAULT))
+    share = options.get("interval")
+    if share is not None and tuple(quantiles) == DEFAULT:
+        levels = np.array([(1 - float(share)) / 2, 0.5, (1 + float(share)) / 2])
+    low = min(0.5, *levels, *(1 - levels))
+    low = low if low < 0.5 else DEFAULT[0]
+    columns = np.array([low, 0.5, 1 - low])  # of the file that the program writes
+    apart = np.abs(levels[:, None] - columns)
+    others = bool((apart.min(axis=1) > 1e-12).any()) or low == 0
+    draws = kind == "draws" or (kind == "interval" and others)
+    if kind == "interval" and not draws:
+        options["interval"] = round(1 - 2 * low, 12)
+    key = options.pop("key", None)
     exposure = options.pop("exposure", None)
     source = _inputs.source_of(data, beside={"exposure": exposure},
                                 by_place=lambda cols: _by_place(fit, cols))
@@ -83,6 +94,13 @@ def predict(fit: Fit, data: Any, kind: str, quantiles: Sequence[float], progress
         model = fit._origin.model
     if not isinstance(model, Model):
         options["model"] = model  # a shared object, or None
+    keys = None
+    if key is not None and isinstance(source, _inputs.Files) and kind not in ("draws", "scores"):
+        options["key"] = key
+    elif key is not None and isinstance(source, _inputs.Table):
+        keys = np.asarray(data[key])
+    elif key is not None:
+        raise UsageError("key names a column of a table, or of a file whose draws are not asked for.")
     config = _config(options)
     with source.file() as name, tempfile.TemporaryDirectory(prefix="sgfs-") as folder:
         out = os.path.join(folder, "draws.npy" if draws else "predictions.csv")
@@ -92,33 +110,39 @@ def predict(fit: Fit, data: Any, kind: str, quantiles: Sequence[float], progress
             result = run_job("sgfs_predict_open", fit._handle, calls and ctypes.byref(calls),
                              os.fsencode(name), wanted, config=config, progress=progress,
                              keep=(calls,))
+        new = result.get("rows_with_new_words", 0)
+        if new:
+            warn(f"{new} of {result['rows']} rows hold words that the run has not seen.", SgfsWarning)
         if kind == "scores":
             return result
         if draws:
-            kept = np.load(out)
-            kept = kept[:, 0] if kept.shape[1] == 1 else kept
-            return kept if kind == "draws" else np.moveaxis(
-                np.quantile(kept, levels, axis=-1), 0, -1)
-        return _read(out, kind, levels)
+            said = np.load(out)
+            said = said[:, 0] if said.shape[1] == 1 else said
+            if kind == "interval":
+                said = np.moveaxis(np.quantile(said, levels, axis=-1), 0, -1)
+        else:
+            keys, said = _read(out, kind, apart.argmin(axis=1), keys)
+        return said if key is None else (keys, said)
 
 
-def _read(path: str, kind: str, levels: Any) -> Any:
+def _read(path: str, kind: str, chosen: Any, keys: Any) -> tuple[Any, Any]:
+    """The keys (those given, or the first column where it is one) and what was asked for."""
     with open(path, newline="", encoding="utf-8") as stream:
         rows = csv.reader(stream)
         head = next(rows)
-        if kind == "label":
-            if head[0] != "prediction":
-                raise UsageError("The target is a number: it has no labels.")
-            return np.array([row[0] for row in rows], dtype=object)
-        labels = [name[2:-1] for name in head if name.startswith("p[")]
-        first = 1 if labels else 0
-        width = 4 * max(1, len(labels))
-        table = np.array([[float(cell) if cell else np.nan for cell in row[first:first + width]]
-                          for row in rows])
+        start = 0 if head[0] in ("prediction", "mean") else 1
+        lines = list(rows)
+    if start:
+        keys = np.array([line[0] for line in lines], dtype=object)
+    if kind == "label":
+        if head[start] != "prediction":
+            raise UsageError("The target is a number: it has no labels.")
+        return keys, np.array([line[start] for line in lines], dtype=object)
+    labels = [name[2:-1] for name in head if name.startswith("p[")]
+    first = start + (1 if labels else 0)
+    width = 4 * max(1, len(labels))
+    table = np.array([[float(cell) if cell else np.nan for cell in line[first:first + width]]
+                      for line in lines])
     table = table.reshape(len(table), -1, 4)
-    if kind == "mean":
-        means = table[:, :, 0]
-        return means if labels else means[:, 0]
-    chosen = table[:, :, [1 + DEFAULT.index(level) for level in levels]]
-    return chosen if labels else chosen[:, 0]
-
+    said = table[:, :, 0] if kind == "mean" else table[:, :, 1 + chosen]
+    return keys, said if labels else said[:, 0]

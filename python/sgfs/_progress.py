@@ -13,6 +13,7 @@ import sys
 from typing import Any, Callable, Iterator, Protocol, Union
 
 from . import _c, _interrupt
+from ._library import Config, lib
 
 
 class Bar(Protocol):
@@ -98,9 +99,9 @@ class Watch:
 
 
 @contextlib.contextmanager
-def watched(on_progress: Any, stop: Any, handle: Any, progress: Progress,
+def watched(config: Config, progress: Progress,
             keep: list[Any] | None = None) -> Iterator[Watch]:
-    """Shows the progress of a run or a job, and stops it on Ctrl-C or where showing fails.
+    """Shows the progress of the work with a config, and stops it on Ctrl-C or where showing fails.
 
     keep: gets a copy of what the last report said."""
     watch = Watch()
@@ -121,14 +122,14 @@ def watched(on_progress: Any, stop: Any, handle: Any, progress: Progress,
                                                    (now.detail or b"").decode()))
         except BaseException as error:  # also KeyboardInterrupt: C must not be jumped over
             watch.error = error
-            stop(handle)
+            config.stop()
 
     callback = _c.sgfs_progress_fn(report)
-    on_progress(handle, callback, None)
+    lib.sgfs_config_on_progress(config, callback, None)
     try:
-        with _interrupt.guarded(lambda: stop(handle)):
+        with _interrupt.guarded(config.stop):
             yield watch
     finally:
-        on_progress(handle, _c.sgfs_progress_fn(), None)
+        lib.sgfs_config_on_progress(config, _c.sgfs_progress_fn(), None)
         if bar and bar[0] is not None:
             bar[0].close()

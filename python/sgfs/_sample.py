@@ -102,15 +102,16 @@ def sample(model: str | Model | PathLike, data: Any, y: Any = None, *,
         run = opened("sgfs_run_open", "sgfs_run_free", bound, config, keep=(bound,))
         check("sgfs_run_attach", run, os.fsencode(run_file.path))
         with guarded() as guard:
-            return _walk(run, run_file, origin, progress, guard)
+            return _walk(run, config, run_file, origin, progress, guard)
     finally:
         config.tell()
 
 
-def _walk(run: Handle, run_file: RunFile, origin: Origin, progress: Progress, guard: Guard) -> Fit:
+def _walk(run: Handle, config: Config, run_file: RunFile, origin: Origin, progress: Progress,
+          guard: Guard) -> Fit:
     """Runs to the end, closes the file whatever happened, and hands over what there is."""
     error: SgfsError | None = None
-    with watched(lib.sgfs_run_on_progress, lib.sgfs_run_stop, run, progress) as watch:
+    with watched(config, progress) as watch:
         try:
             check("sgfs_run_all", run)
         except SgfsError as failed:
@@ -160,7 +161,7 @@ def rehearse(model: str | Model | PathLike, data: Any, y: Any = None,
     try:
         bound = open_model(model, origin.source.open(config), config)
         run = opened("sgfs_run_open", "sgfs_run_free", bound, config, keep=(bound,))
-        with watched(lib.sgfs_run_on_progress, lib.sgfs_run_stop, run, False, last):
+        with watched(config, False, last):
             check("sgfs_run_all", run)
         report = last[0] if last else {}
         return {"run": tidied(lib.sgfs_run_describe(run).decode()),

@@ -6,6 +6,7 @@
 
 #include "api/layout.h"
 #include "api/options.h"
+#include "base/stop.h"
 #include "chain/resume.h"
 #include "context/device/kernel.h"
 #include "files/reader.h"
@@ -46,6 +47,10 @@ sgfs_run *sgfs_run_open(const sgfs_model *model, const sgfs_config *cfg, sgfs_er
     if (cfg == NULL)
         return sgfsi_fail(err, SGFS_EUSAGE, "sgfs_run_open: a config is needed."), NULL;
     sgfs_run *run = sgfsi_run_open(model, cfg, NULL, err);
+    /* What is tried while a run is opened, such as the search for an anchor, may be given up for
+     * that wish, and the cause is then lost. */
+    if (run == NULL && sgfsi_stop_asked(&sgfsi_config_log(cfg)->watcher->stop))
+        sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early, while the run was opened: there is none.");
     const char *path = run != NULL ? sgfsi_config_text(run->cfg, "run.validate") : "";
     if (path[0] == '\0') return run;
     sgfsi_validation_rows aside;

@@ -5,6 +5,7 @@
 #include "api/options.h"
 
 #include "jobs/job.h"
+#include "model/user.h"
 #include "posterior/mode.h"
 
 static const sgfs_option sampler_options[] = {
@@ -86,6 +87,10 @@ bool sgfsi_option_sets(int64_t index, sgfsi_option_set *set) {
     for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++) {
         if (index-- > 0) continue;
         *set = (sgfsi_option_set){"model", (*m)->name, (*m)->options, SGFSI_ANY};
+        return true;
+    }
+    if (index-- == 0) {
+        *set = (sgfsi_option_set){"model", "./yours.so", sgfsi_user_options, SGFSI_ANY};
         return true;
     }
     const sgfs_sampler_kind *k = sgfsi_sampler_at(index);

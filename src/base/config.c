@@ -13,6 +13,7 @@
 
 #include "base/nearest.h"
 #include "base/number.h"
+#include "base/stop.h"
 
 const sgfs_option sgfsi_no_options[] = {SGFSI_OPTIONS_END};
 
@@ -29,7 +30,7 @@ struct sgfs_config {
     entry *entry;
     int64_t orders;     /* values given so far */
     char *rows, *model; /* of the run file that was loaded; NULL: none was */
-    sgfsi_log log;
+    sgfsi_log log;      /* with the watcher that copies share */
 };
 
 static entry *find(const sgfs_config *cfg, const char *key) {
@@ -37,6 +38,29 @@ static entry *find(const sgfs_config *cfg, const char *key) {
         if (strcmp(cfg->entry[i].row->key, key) == 0) return &cfg->entry[i];
     }
     return NULL;
+}
+
+static void drop(sgfsi_watcher *watcher) {
+    if (watcher != NULL && atomic_fetch_sub(&watcher->holders, 1) == 1) free(watcher);
+}
+
+void sgfsi_config_share(sgfs_config *cfg, const sgfsi_log *log) {
+    atomic_fetch_add(&log->watcher->holders, 1);
+    drop(cfg->log.watcher);
+    cfg->log.watcher = log->watcher;
+}
+
+sgfs_status sgfsi_config_part(sgfs_config *cfg, sgfs_progress_fn on_progress, void *user,
+                              sgfs_err *err) {
+    sgfsi_watcher *whole = cfg->log.watcher, *part = calloc(1, sizeof *part);
+    if (part == NULL) return sgfsi_fail_memory(err, "the options");
+    part->holders = 1;
+    part->stop.wider = &whole->stop;
+    part->on_progress = on_progress;
+    part->user = user;
+    cfg->log.watcher = part;
+    drop(whole);
+    return SGFS_OK;
 }
 
 sgfs_config *sgfsi_config_new(sgfsi_option_source source) {
@@ -49,8 +73,10 @@ sgfs_config *sgfsi_config_new(sgfsi_option_source source) {
     if (cfg == NULL) return NULL;
     cfg->source = source;
     cfg->entry = calloc((size_t)rows + 1, sizeof *cfg->entry);
-    if (cfg->entry == NULL) {
-        free(cfg);
+    cfg->log.watcher = calloc(1, sizeof *cfg->log.watcher);
+    if (cfg->log.watcher != NULL) cfg->log.watcher->holders = 1;
+    if (cfg->entry == NULL || cfg->log.watcher == NULL) {
+        sgfs_config_free(cfg);
         return NULL;
     }
     for (int64_t i = 0; source(i, &set); i++) {
@@ -68,6 +94,7 @@ bool sgfsi_config_sets(const sgfs_config *cfg, int64_t index, sgfsi_option_set *
 void sgfs_config_free(sgfs_config *cfg) {
     if (cfg == NULL) return;
     for (int64_t i = 0; i < cfg->entries; i++) free(cfg->entry[i].value);
+    drop(cfg->log.watcher);
     free(cfg->entry);
     free(cfg->rows);
     free(cfg->model);
@@ -77,6 +104,7 @@ void sgfs_config_free(sgfs_config *cfg) {
 sgfs_config *sgfsi_config_copy(const sgfs_config *cfg) {
     sgfs_config *copy = sgfsi_config_new(cfg->source);
     if (copy == NULL) return NULL;
+    sgfsi_config_share(copy, &cfg->log);
     copy->log = cfg->log;
     copy->orders = cfg->orders;
     for (int64_t i = 0; i < cfg->entries; i++) {
@@ -279,6 +307,16 @@ void sgfs_config_on_message(sgfs_config *cfg, sgfs_message_fn on_message, void *
     if (cfg == NULL) return;
     cfg->log.fn = on_message;
     cfg->log.user = user;
+}
+
+void sgfs_config_on_progress(sgfs_config *cfg, sgfs_progress_fn on_progress, void *user) {
+    if (cfg == NULL) return;
+    cfg->log.watcher->on_progress = on_progress;
+    cfg->log.watcher->user = user;
+}
+
+void sgfs_config_stop(sgfs_config *cfg) {
+    if (cfg != NULL) sgfsi_stop_ask(&cfg->log.watcher->stop);
 }
 
 const sgfsi_log *sgfsi_config_log(const sgfs_config *cfg) {

@@ -75,6 +75,12 @@ sgfs_config *sgfsi_config_new(sgfsi_option_source source);
 bool sgfsi_config_sets(const sgfs_config *cfg, int64_t index, sgfsi_option_set *set);
 const sgfs_option *sgfsi_config_row(const sgfs_config *cfg, const char *key);
 const sgfsi_log *sgfsi_config_log(const sgfs_config *cfg);
+/* Whoever waits for work with that log waits for work with this config. */
+void sgfsi_config_share(sgfs_config *cfg, const sgfsi_log *log);
+/* A copy of a config, which outlives it, is for a part of the work: how far that is hears
+ * on_progress alone, and it stops where the whole does. */
+sgfs_status sgfsi_config_part(sgfs_config *cfg, sgfs_progress_fn on_progress, void *user,
+                              sgfs_err *err);
 
 /* The value in force. The key must exist (asserted); "auto" and "" read as NaN, -1 or the text
  * itself. */

@@ -40,7 +40,8 @@ sgfs_status sgfsi_fail_memory(sgfs_err *err, const char *what) {
 }
 
 sgfs_status sgfsi_fail_hard(const sgfs_err *why, sgfs_err *err) {
-    if (why->code != SGFS_ENOMEM && why->code != SGFS_EIO) return SGFS_OK;
+    if (why->code != SGFS_ENOMEM && why->code != SGFS_EIO && why->code != SGFS_ESTOPPED)
+        return SGFS_OK;
     if (err != NULL) *err = *why;
     return why->code;
 }

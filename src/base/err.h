@@ -16,8 +16,8 @@
 sgfs_status sgfsi_fail(sgfs_err *err, sgfs_status code, const char *format, ...) SGFSI_PRINTF(3, 4);
 /* The same for running out of memory while making room for `what`. */
 sgfs_status sgfsi_fail_memory(sgfs_err *err, const char *what);
-/* For attempts that may fail: memory that ran out in one, or a file that could not be read, is an
- * error all the same; other reasons to give it up are none. */
+/* For attempts that may fail: memory that ran out in one, a file that could not be read, or that it
+ * was stopped, is an error all the same; other reasons to give it up are none. */
 sgfs_status sgfsi_fail_hard(const sgfs_err *why, sgfs_err *err);
 /* The same for a file: "PATH: cannot WHAT: ...", by errno; out of memory where that says so. */
 sgfs_status sgfsi_fail_io(sgfs_err *err, const char *path, const char *what, int error);
@@ -38,5 +38,6 @@ void sgfsi_append(char *text, size_t room, const char *format, ...) SGFSI_PRINTF
 typedef struct sgfsi_log {
     sgfs_message_fn fn;
     void *user;
+    struct sgfsi_watcher *watcher; /* who waits for the work (stop.h); NULL: nobody */
 } sgfsi_log;
 void sgfsi_say(const sgfsi_log *log, sgfs_level level, const char *format, ...) SGFSI_PRINTF(3, 4);

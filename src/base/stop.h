@@ -9,18 +9,32 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdbool.h>
+
+#include "base/err.h"
 
 typedef struct sgfsi_stop {
     atomic_int asked;
-    atomic_llong since; /* milliseconds of the monotonic clock */
+    atomic_llong since;             /* milliseconds of the monotonic clock */
+    const struct sgfsi_stop *wider; /* of all that goes on around it; NULL: nothing does */
 } sgfsi_stop;
+
+/* Who waits for work: hears how far it is, and may want it to end. A config and its copies have one
+ * together, so that what is asked of a config is asked of everything that was opened with it. */
+typedef struct sgfsi_watcher {
+    sgfsi_stop stop;
+    sgfs_progress_fn on_progress; /* or NULL */
+    void *user;
+    atomic_int holders;
+} sgfsi_watcher;
 
 /* Safe from a signal handler. */
 void sgfsi_stop_ask(sgfsi_stop *s);
 
+/* NULL: never. */
 static inline bool sgfsi_stop_asked(const sgfsi_stop *s) {
-    return atomic_load_explicit(&s->asked, memory_order_acquire) != 0;
+    for (; s != NULL; s = s->wider)
+        if (atomic_load_explicit(&s->asked, memory_order_acquire) != 0) return true;
+    return false;
 }
 
 /* Is the iteration at hand to be given up? NULL: never. */

@@ -3,7 +3,10 @@
  */
 #include "base/ticker.h"
 
+#include <math.h>
 #include <time.h>
+
+#include "base/stop.h"
 
 static const double interval = 0.5; /* seconds */
 
@@ -18,11 +21,22 @@ sgfsi_ticker sgfsi_ticker_start(const sgfsi_log *log, const char *what) {
     return (sgfsi_ticker){.log = log, .what = what, .start = now, .next = now + interval};
 }
 
-void sgfsi_tick(sgfsi_ticker *t, double fraction) {
+sgfs_status sgfsi_tick(sgfsi_ticker *t, double fraction, sgfs_err *err) {
     double now = sgfsi_now();
-    if (now < t->next) return;
+    const sgfsi_watcher *watcher = t->log != NULL ? t->log->watcher : NULL;
+    if (watcher != NULL && sgfsi_stop_asked(&watcher->stop))
+        return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early: %.300s.", t->what);
+    if (now < t->next) return SGFS_OK;
     t->next = now + interval;
     double left = fraction > 0 ? (now - t->start) * (1 - fraction) / fraction : -1;
+    const sgfs_progress p = {.what = t->what,
+                             .detail = "",
+                             .fraction = fraction,
+                             .seconds = now - t->start,
+                             .eta = left,
+                             .error = NAN};
+    if (watcher != NULL && watcher->on_progress != NULL) watcher->on_progress(&p, watcher->user);
     if (left < 0) sgfsi_say(t->log, SGFS_TICK, "%s ...", t->what);
     else sgfsi_say(t->log, SGFS_TICK, "%s: %.0f %%, %.0f s to go", t->what, 100 * fraction, left);
+    return SGFS_OK;
 }

@@ -13,6 +13,7 @@
 #include "base/ticker.h"
 #include "chain/start.h"
 #include "model/prior.h"
+#include "model/user.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -146,6 +147,16 @@ static void advise(const sgfsi_chain *w, char *out, size_t room) {
     if (kind->full_data && w->sampler.anchor == NULL) advice[count++] = "a smaller --init";
     if (w->sampler.model->data->scale == NULL) advice[count++] = "--standardize";
     bool own = w->sampler.model->kind->user != NULL; /* its callbacks may be wrong, too */
+    char names[160];
+    int64_t uninformed = own ? sgfsi_user_uninformed(w->sampler.model, names, sizeof names) : 0;
+    if (uninformed > 0 && kind->uses_fisher) {
+        snprintf(out, room,
+                 " No row informs %s: of %s the matrix knows what the prior says at the start, and "
+                 "no more. --fisher-ridge 0.1 holds the steps back, --sampler nuts has no such "
+                 "matrix, and `prior_precision` of the model can say more.",
+                 names, uninformed == 1 ? "it" : "them");
+        return;
+    }
     snprintf(out, room, " %s ", own ? "If the model is right there, try" : "Try");
     for (int i = 0; i < count; i++)
         sgfsi_append(out, room, "%s%s", advice[i],
@@ -156,14 +167,14 @@ static void advise(const sgfsi_chain *w, char *out, size_t room) {
 
 static void explain_failure(sgfsi_chain *w) {
     sgfs_err cause = w->err;
-    char advice[256];
+    char advice[440];
     bool kept = w->written + w->waiting > 0;
     if (w->status == SGFS_EIO) return;  /* already says all there is to say */
     size_t length = strlen(cause.text); /* causes from files are whole sentences */
     if (length > 0 && cause.text[length - 1] == '.') cause.text[length - 1] = '\0';
     advise(w, advice, sizeof advice);
     w->status = sgfsi_fail(
-        &w->err, cause.code, "Chain %lld stopped at iteration %lld%s: %.280s.%s%s",
+        &w->err, cause.code, "Chain %lld stopped at iteration %lld%s: %.200s.%s%s",
         (long long)(w->index + 1), (long long)w->t, w->t <= w->plan->warmup ? " (warm-up)" : "",
         cause.text, kept ? " Draws before it are kept." : "", advice);
 }

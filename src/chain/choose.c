@@ -115,7 +115,7 @@ static const char *scoring_name(const sgfs_model *m, const sgfs_config *cfg) {
 
 /* Would a run with it be refused? Nothing is opened, nothing said. */
 static void try_candidate(field *f, int i) {
-    static const sgfsi_log silent = {NULL, NULL};
+    static const sgfsi_log silent = {NULL};
     int64_t first = 0;
     sgfsi_plan plan = {.cfg = f->cfg, .log = &silent};
     sgfs_status status = sgfsi_choose_kinds(f->cfg, f->name[i], &plan.kinds, &f->err[i]);

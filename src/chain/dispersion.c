@@ -46,6 +46,7 @@ static sgfs_status add_up(const sgfs_model *m, const double *theta, double *sums
     double loglik, *G = SGFSI_DOUBLES(arena, m->D);
     sgfs_status status = sgfsi_full_open(&full, m, 0, false, arena, err);
     if (status != SGFS_OK) return status;
+    full.stop = NULL; /* it belongs to the end of a run */
     counting to = {m->data, SGFSI_DOUBLES(arena, full.parts * SUMS)};
     const sgfsi_harvest harvest = {add_rows, &to};
     if (G == NULL || to.sums == NULL) return sgfsi_fail_memory(err, "the counts");

@@ -59,7 +59,7 @@ sgfs_status sgfsi_choose_kinds(const sgfs_config *cfg, const char *name, sgfsi_k
 
 /* Does this run read the options of the set? */
 static bool reads(const sgfs_model *model, const sgfsi_kinds *kinds, const sgfsi_option_set *set) {
-    if (strcmp(set->stage, "model") == 0) return strcmp(set->kind, model->kind->name) == 0;
+    if (strcmp(set->stage, "model") == 0) return set->rows == model->kind->options;
     if (strcmp(set->stage, "sampler") == 0) return strcmp(set->kind, kinds->sampler->name) == 0;
     if (set->need == SGFSI_MINIBATCH) return !kinds->sampler->full_data;
     return set->need == SGFSI_ANY || kinds->fisher != NULL;

@@ -115,6 +115,7 @@ sgfs_status sgfsi_run_rehearse(sgfs_run *run, sgfs_err *err) {
                              fmax(fmax(sgfsi_memory_peak(), paged), start + summary * draws),
                          .bytes_available = sgfsi_memory()};
     if (now.bytes_needed > now.bytes_available) return refuse(run, now.bytes_needed, "about", err);
-    if (run->on_progress != NULL) run->on_progress(&now, run->progress_user);
+    const sgfsi_watcher *watcher = sgfsi_config_log(run->cfg)->watcher;
+    if (watcher->on_progress != NULL) watcher->on_progress(&now, watcher->user);
     return SGFS_OK;
 }

@@ -100,6 +100,7 @@ sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const 
         return NULL;
     }
     run->model = model;
+    run->stop.wider = &sgfsi_config_log(run->cfg)->watcher->stop;
     if (model->ctx.comm->size == 1) run->plan.stop = &run->stop;
     if (kinds != NULL) run->plan.kinds = *kinds;
     sgfsi_scope scope = sgfsi_context_enter(&model->ctx);
@@ -248,7 +249,8 @@ void sgfsi_run_take_draws(sgfs_run *run,
 /* ---- the whole run --------------------------------------------------------------------------- */
 
 static void report(const sgfs_run *run) {
-    if (run->on_progress == NULL) return;
+    const sgfsi_watcher *watcher = sgfsi_config_log(run->cfg)->watcher;
+    if (watcher->on_progress == NULL) return;
     sgfs_progress p = {.what = "sampling",
                        .total = total_of(run) * run->plan.chains,
                        .seconds = run->seconds,
@@ -278,7 +280,7 @@ static void report(const sgfs_run *run) {
         n += (size_t)snprintf(detail + n, sizeof detail - n, ", %.3g ESS/s", p.ess_per_s);
     if (isfinite(p.error)) snprintf(detail + n, sizeof detail - n, ", error %.3g", p.error);
     p.detail = detail;
-    run->on_progress(&p, run->progress_user);
+    watcher->on_progress(&p, watcher->user);
 }
 
 sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
@@ -294,7 +296,7 @@ sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
         status = sgfs_run_step(run, stretch, err);
         if (status == SGFS_OK) status = sgfsi_run_keep(run, err);
         report(run);
-        if (run->seconds >= run->plan.max_time && comm->rank == 0) sgfs_run_stop(run);
+        if (run->seconds >= run->plan.max_time && comm->rank == 0) sgfsi_stop_ask(&run->stop);
         bool wanted = sgfsi_run_to_stop(run);
         if (status == SGFS_OK && wanted && !sgfs_run_done(run)) {
             bool none = run->chain[0].written + run->chain[0].waiting == 0;
@@ -324,16 +326,6 @@ sgfs_draws *sgfs_run_draws(const sgfs_run *run, sgfs_err *err) {
 
 const double *sgfs_run_theta(const sgfs_run *run, int64_t chain) {
     return run != NULL && chain >= 0 && chain < run->plan.chains ? run->chain[chain].user : NULL;
-}
-
-void sgfs_run_stop(sgfs_run *run) {
-    if (run != NULL) sgfsi_stop_ask(&run->stop);
-}
-
-void sgfs_run_on_progress(sgfs_run *run, sgfs_progress_fn on_progress, void *user) {
-    if (run == NULL) return;
-    run->on_progress = on_progress;
-    run->progress_user = user;
 }
 
 const char *sgfs_run_describe(const sgfs_run *run) {

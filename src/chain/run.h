@@ -19,11 +19,9 @@ struct sgfs_run {
     sgfsi_validation_rows validation; /* zeroed without --validate */
     char *describe;
     char *path;      /* of the file attached, or NULL */
-    sgfsi_stop stop; /* asked to */
+    sgfsi_stop stop; /* asked to; wider: of all that its config is used for */
     bool ended;      /* all processes know that it stopped or failed */
     bool undecided; /* it stopped with all its draws, before it was known whether they are enough */
-    sgfs_progress_fn on_progress;
-    void *progress_user;
     sgfsi_watch watch;            /* over the files of the data */
     double seconds;               /* wall clock inside sgfs_run_step */
     int64_t before;               /* iterations of all chains when the run was taken up */

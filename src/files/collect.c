@@ -320,7 +320,8 @@ static sgfs_status collect_rows(sgfsi_flow *flow, const char *path, growing *g,
         g->rows += block.n;
         double fraction = flow->fraction(flow);
         double bytes = bytes_of(g, &flow->head);
-        sgfsi_tick(&ticker, fraction);
+        status = sgfsi_tick(&ticker, fraction, err);
+        if (status != SGFS_OK) return status;
         /* Going by what has come so far; a tenth more than there is, and not by little text. */
         if (fraction > 0 && bytes > MOST_UNLOOKED && bytes / fraction > 1.1 * sgfsi_memory())
             return fail_too_large(flow, path, g, err);

@@ -316,6 +316,6 @@ static void say_tidied(sgfs_level level, const char *text, void *user) {
 const sgfsi_log *sgfsi_files_log(sgfsi_files *files, const sgfsi_log *log) {
     if (log == NULL || log->fn == NULL) return log;
     files->to = *log;
-    files->log = (sgfsi_log){say_tidied, files};
+    files->log = (sgfsi_log){say_tidied, files, log->watcher};
     return &files->log;
 }

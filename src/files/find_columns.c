@@ -133,12 +133,15 @@ static bool was_dropped(const sgfsi_json *recipe, const char *name) {
     return false;
 }
 
-static void tell_extra(const finder *f, const sgfsi_json *recipe, const sgfsi_log *log) {
+/* key: a column that goes with the rows all the same, or NULL. */
+static void tell_extra(const finder *f, const sgfsi_json *recipe, const char *key,
+                       const sgfsi_log *log) {
     sgfsi_name_list extra = {.shown = SHOWN};
     for (int64_t i = 0; i < f->file->cols; i++) {
         char place[24];
         snprintf(place, sizeof place, "x%lld", (long long)i + 1);
         const char *name = f->file->named ? f->file->names[i] : place;
+        if (key != NULL && strcmp(key, name) == 0) continue;
         if (!f->taken[i] && !was_dropped(recipe, name)) sgfsi_name_list_add(&extra, name, NULL);
     }
     if (extra.count == 0) return;
@@ -215,7 +218,7 @@ sgfs_status sgfsi_run_columns_choose(sgfsi_run_columns *c, const sgfsi_columns *
         int64_t at = c->wanted.weights != NULL ? find(&f, c->wanted.weights) : ABSENT;
         if (at >= 0) f.taken[at] = 1;
     }
-    if (status == SGFS_OK) tell_extra(&f, c->wanted.recipe, log);
+    if (status == SGFS_OK) tell_extra(&f, c->wanted.recipe, c->wanted.key, log);
     sgfsi_words_free(&f.names);
     free(f.col);
     free(f.taken);

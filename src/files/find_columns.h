@@ -26,6 +26,7 @@ typedef struct sgfsi_wanted {
     bool zero_words;          /* a word the run does not know has 0 in all its columns */
     const char *part;         /* of the run's --split; NULL: all rows */
     int64_t limit;            /* rows at most; 0: all */
+    const char *key;          /* a column whose cells go with the rows (key_column.h); NULL: none */
 } sgfsi_wanted;
 
 /* The same while files are read. */

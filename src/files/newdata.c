@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "files/files.h"
 #include "files/flow.h"
+#include "files/key_column.h"
 #include "files/packed/packed.h"
 #include "rows/fingerprint.h"
 
@@ -57,6 +58,8 @@ struct sgfsi_newdata {
     int64_t *at;            /* room: rows of the flow's block that are handed over */
     double *cells;          /* room x cols */
     double *raw;            /* room x inputs */
+    sgfsi_read_options options;
+    sgfsi_key_column key; /* no name: none is wanted */
 };
 
 /* ---- words that the run does not know -------------------------------------------------------- */
@@ -227,6 +230,9 @@ sgfs_status sgfsi_newdata_open(sgfsi_newdata **out, const char *name, const sgfs
         *text[i] = sgfsi_arena_text(&d->arena, *text[i]);
         if (*text[i] == NULL) return sgfsi_fail_memory(err, "a reader");
     }
+    d->options = own;
+    if (wanted->key != NULL) d->key.name = strdup(wanted->key);
+    if (wanted->key != NULL && d->key.name == NULL) return sgfsi_fail_memory(err, "a reader");
     status = find_groups(d, err);
     for (int64_t i = 0; i < d->groups && status == SGFS_OK; i++)
         status = open_group(d, &d->group[i], own, err);
@@ -267,6 +273,7 @@ void sgfsi_newdata_close(sgfsi_newdata *d) {
         free(d->group[i].unseen);
     }
     free(d->group);
+    sgfsi_key_column_close(&d->key);
     sgfsi_files_close(&d->files);
     free(d->origin);
     free(d->line);
@@ -451,6 +458,16 @@ sgfs_status sgfsi_newdata_next(sgfsi_newdata *d, int64_t most, sgfsi_newdata_blo
         else if (more && d->now < last) d->now++;
         else more = false;
     }
+    if (status != SGFS_OK) sgfsi_files_tidy(&d->files, err);
+    return status;
+}
+
+sgfs_status sgfsi_newdata_keys(sgfsi_newdata *d, int64_t n, sgfsi_buffer *keys, sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
+    keys->used = 0;
+    for (int64_t i = 0; i < n && d->key.name != NULL && status == SGFS_OK; i++)
+        status = sgfsi_key_column_take(&d->key, d->files.path[d->origin[i].file], d->origin[i].line,
+                                       &d->options, keys, err);
     if (status != SGFS_OK) sgfsi_files_tidy(&d->files, err);
     return status;
 }

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "base/io.h"
 #include "files/find_columns.h"
 
 typedef struct sgfsi_newdata sgfsi_newdata;
@@ -49,6 +50,9 @@ typedef struct sgfsi_newdata_block {
  * them. */
 sgfs_status sgfsi_newdata_next(sgfsi_newdata *data, int64_t most, sgfsi_newdata_block *block,
                                sgfs_err *err);
+/* The cells of the wanted key of the n rows of the block read last, each with a zero behind it; none
+ * where no key is wanted. SGFS_EDATA where a file has no such column. */
+sgfs_status sgfsi_newdata_keys(sgfsi_newdata *data, int64_t n, sgfsi_buffer *keys, sgfs_err *err);
 /* Rows so far with a word that the run does not know, where such are allowed; columns: how many in
  * each, by name. */
 int64_t sgfsi_newdata_new_words(const sgfsi_newdata *data, sgfsi_json *columns);

@@ -49,7 +49,7 @@ static sgfs_status copy_all(int from, int to, const char *called, const sgfsi_lo
         if (done < 1e9) snprintf(size, sizeof size, "%.0f MB", done / 1e6);
         else snprintf(size, sizeof size, "%.1f GB", done / 1e9);
         snprintf(what, sizeof what, "Reading %.100s: %s", called, size);
-        sgfsi_tick(&ticker, 0);
+        if (status == SGFS_OK) status = sgfsi_tick(&ticker, 0, err);
     }
     free(block);
     if (status == SGFS_OK && done == 0) {

@@ -54,8 +54,12 @@ sgfs_job *sgfsi_job_opened(sgfs_job *job, sgfs_status status) {
     return NULL;
 }
 
+const sgfsi_stop *sgfsi_job_stop(const sgfs_job *job) {
+    return &sgfsi_config_log(job->cfg)->watcher->stop;
+}
+
 bool sgfsi_job_stopping(const sgfs_job *job) {
-    return sgfsi_stop_asked(&job->stop);
+    return sgfsi_stop_asked(sgfsi_job_stop(job));
 }
 
 double sgfsi_job_seconds(const sgfs_job *job) {
@@ -64,7 +68,8 @@ double sgfsi_job_seconds(const sgfs_job *job) {
 
 void sgfsi_job_report(sgfs_job *job, double fraction, int64_t done, int64_t total,
                       const char *format, ...) {
-    if (job->on_progress == NULL) return;
+    const sgfsi_watcher *watcher = sgfsi_config_log(job->cfg)->watcher;
+    if (watcher->on_progress == NULL) return;
     char detail[600];
     va_list args;
     va_start(args, format);
@@ -80,7 +85,7 @@ void sgfsi_job_report(sgfs_job *job, double fraction, int64_t done, int64_t tota
                              .seconds = seconds,
                              .eta = fraction > 0 ? seconds * (1 - fraction) / fraction : -1,
                              .error = NAN};
-    job->on_progress(&p, job->progress_user);
+    watcher->on_progress(&p, watcher->user);
 }
 
 sgfs_status sgfsi_job_write(const sgfs_job *job, sgfsi_json *v, const char *path, sgfs_err *err) {
@@ -94,12 +99,6 @@ sgfs_status sgfsi_job_write(const sgfs_job *job, sgfsi_json *v, const char *path
 
 /* ---- sgfs.h ---------------------------------------------------------------------------------- */
 
-void sgfs_job_on_progress(sgfs_job *job, sgfs_progress_fn on_progress, void *user) {
-    if (job == NULL) return;
-    job->on_progress = on_progress;
-    job->progress_user = user;
-}
-
 sgfs_status sgfs_job_run(sgfs_job *job, sgfs_err *err) {
     sgfs_err own = {SGFS_OK, ""};
     if (err == NULL) err = &own;
@@ -108,10 +107,6 @@ sgfs_status sgfs_job_run(sgfs_job *job, sgfs_err *err) {
     job->ran = true;
     job->start = sgfsi_now();
     return sgfsi_arena_explain(&job->arena, job->kind->run(job, err), err);
-}
-
-void sgfs_job_stop(sgfs_job *job) {
-    if (job != NULL) sgfsi_stop_ask(&job->stop);
 }
 
 const void *sgfs_job_result(const sgfs_job *job) {

@@ -37,10 +37,7 @@ struct sgfs_job { /* the first member of every kind's own struct */
     int64_t threads;    /* that may work at the same time */
     const void *result; /* NULL: none yet */
     bool ran;
-    sgfsi_stop stop; /* asked to */
-    double start;    /* clock when it began to run */
-    sgfs_progress_fn on_progress;
-    void *progress_user;
+    double start; /* clock when it began to run */
 };
 
 /* `bytes` of zeros that begin with a job of this kind, with a copy of cfg. NULL where cfg is, with
@@ -49,6 +46,7 @@ void *sgfsi_job_new(const sgfsi_job_kind *kind, size_t bytes, const sgfs_config 
                     const char *needed, sgfs_err *err);
 /* The job, or NULL where opening failed, after freeing it: the last line of an open function. */
 sgfs_job *sgfsi_job_opened(sgfs_job *job, sgfs_status status);
+const sgfsi_stop *sgfsi_job_stop(const sgfs_job *job); /* whether it is asked to */
 bool sgfsi_job_stopping(const sgfs_job *job);
 double sgfsi_job_seconds(const sgfs_job *job); /* since it began to run */
 /* Hand on how far it is: a fraction of the work, `done` of `total` things where there are such (0:

@@ -47,6 +47,8 @@ static sgfs_status fill_wanted(sgfsi_newrows *r, const sgfsi_origin *origin, con
                           "--na mean: the run was made without it, and has no means to fill in; "
                           "--na drop leaves the predictions of rows that lack a value empty.");
     r->wanted.part = all ? NULL : part;
+    r->wanted.key =
+        sgfsi_config_auto(cfg, "predict.key") ? NULL : sgfsi_config_text(cfg, "predict.key");
     if (!sgfsi_config_auto(cfg, "data.limit"))
         r->wanted.limit = sgfsi_config_int(cfg, "data.limit");
     /* The labels of the run, and whether they are texts. */
@@ -90,12 +92,15 @@ static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const 
     r->data = sgfsi_data_recall(origin->data, origin->kind->to_user == NULL, origin->cfg, err);
     if (r->data == NULL) return sgfsi_why(err);
     sgfs_status status = fill_wanted(r, origin, cfg, err);
-    if (status == SGFS_OK) status = sgfsi_newdata_open(&r->rows, path, &r->wanted, &options, err);
-    if (status == SGFS_OK && r->wanted.part != NULL)
+    if (status == SGFS_OK && path == NULL) status = sgfsi_newrows_columns(r, err);
+    else if (status == SGFS_OK)
+        status = sgfsi_newdata_open(&r->rows, path, &r->wanted, &options, err);
+    if (status == SGFS_OK && path != NULL && r->wanted.part != NULL)
         status = sgfsi_newdata_same_files(r->rows, origin->data, err);
     if (status != SGFS_OK) return status;
-    r->known = sgfsi_newdata_have_target(r->rows);
-    if (!r->known && r->wanted.target != NULL && strcmp(r->wanted.target, "none") != 0)
+    r->known = path != NULL && sgfsi_newdata_have_target(r->rows);
+    if (path != NULL && !r->known && r->wanted.target != NULL &&
+        strcmp(r->wanted.target, "none") != 0)
         sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
                   "%s: has no column \"%.60s\" (--target names another; labels of IDX images come "
                   "with --labels): predictions only.",
@@ -120,6 +125,8 @@ sgfs_status sgfsi_newrows_open(sgfsi_newrows *r, const sgfsi_origin *origin, con
 
 void sgfsi_newrows_close(sgfsi_newrows *r) {
     sgfsi_newdata_close(r->rows);
+    sgfsi_recipe_free(r->recipe);
+    for (int64_t j = 0; r->words != NULL && j < r->inputs; j++) sgfsi_words_free(&r->words[j]);
     sgfs_model_free(r->model);
     sgfs_data_free(r->data);
     sgfsi_arena_free(&r->arena);
@@ -166,16 +173,40 @@ static sgfs_status check_targets(const sgfsi_newrows *r, int64_t n, const double
     return SGFS_OK;
 }
 
+int64_t sgfsi_newrows_finish(const sgfsi_newrows *r, int64_t n, sgfsi_newrows_block *block) {
+    const sgfs_data *d = r->data;
+    bool exposure = r->wanted.exposure != NULL;
+    for (int64_t i = 0; exposure && i < n; i++) {
+        if (!(block->offset[i] > 0)) return i;
+        block->offset[i] = log(block->offset[i]);
+    }
+    /* The intercept in front; the chain's scale where the draws are on it. */
+    for (int64_t i = 0; i < n; i++) {
+        double *row = block->x + i * d->p;
+        if (d->intercept) *row++ = 1;
+        for (int64_t j = 0; d->scale != NULL && j < d->features; j++)
+            row[j] = (row[j] - d->shift[j]) * d->scale[j];
+    }
+    block->batch = (sgfs_batch){.n = n,
+                                .p = d->p,
+                                .x = block->x,
+                                .y = r->known ? block->y : NULL,
+                                .offset = exposure ? block->offset : NULL,
+                                .total = d->total,
+                                .gamma = 1};
+    return -1;
+}
+
 sgfs_status sgfsi_newrows_next(sgfsi_newrows *r, int64_t most, sgfsi_newrows_block *block,
                                sgfs_err *err) {
     const sgfs_data *d = r->data;
-    bool exposure = r->wanted.exposure != NULL;
     sgfsi_newdata_block raw = {.stride = d->p,
                                .x = block->x + (d->p - d->features),
                                .y = block->y,
                                .exposure = block->offset,
                                .lacks = block->lacks};
     sgfs_status status = sgfsi_newdata_next(r->rows, most, &raw, err);
+    if (status == SGFS_OK) status = sgfsi_newdata_keys(r->rows, raw.n, &block->keys, err);
     /* A target that is missing is put as one that there may be: nobody will look at it. */
     const sgfsi_labels *labels = &r->model->labels;
     for (int64_t i = 0; status == SGFS_OK && r->known && i < raw.n; i++) {
@@ -185,29 +216,13 @@ sgfs_status sgfsi_newrows_next(sgfsi_newrows *r, int64_t most, sgfsi_newrows_blo
     }
     if (status == SGFS_OK && r->known) status = check_targets(r, raw.n, block->y, err);
     if (status != SGFS_OK) return status;
-    for (int64_t i = 0; exposure && i < raw.n; i++) {
+    int64_t bad = sgfsi_newrows_finish(r, raw.n, block);
+    if (bad >= 0) {
         char where[SGFSI_WHERE];
-        double *offset = &block->offset[i];
-        if (!(*offset > 0))
-            return sgfsi_fail(err, SGFS_EDATA,
-                              "%s: the exposure \"%.60s\" is %g; it must be positive.",
-                              sgfsi_newdata_where(r->rows, i, where), r->wanted.exposure, *offset);
-        *offset = log(*offset);
+        return sgfsi_fail(err, SGFS_EDATA, "%s: the exposure \"%.60s\" is %g; it must be positive.",
+                          sgfsi_newdata_where(r->rows, bad, where), r->wanted.exposure,
+                          block->offset[bad]);
     }
-    /* The intercept in front; the chain's scale where the draws are on it. */
-    for (int64_t i = 0; i < raw.n; i++) {
-        double *row = block->x + i * d->p;
-        if (d->intercept) *row++ = 1;
-        for (int64_t j = 0; d->scale != NULL && j < d->features; j++)
-            row[j] = (row[j] - d->shift[j]) * d->scale[j];
-    }
-    block->batch = (sgfs_batch){.n = raw.n,
-                                .p = d->p,
-                                .x = block->x,
-                                .y = r->known ? block->y : NULL,
-                                .offset = exposure ? block->offset : NULL,
-                                .total = d->total,
-                                .gamma = 1};
     return SGFS_OK;
 }
 

@@ -67,7 +67,7 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     sgfs_status status = sgfsi_check_model_options(cfg, m->kind, err);
     if (status == SGFS_OK) status = sgfsi_start_read(m, cfg, &start, err);
     plan.start = start;
-    plan.stop = &job->stop;
+    plan.stop = sgfsi_job_stop(job);
     sgfsi_scope scope = sgfsi_context_enter(&m->ctx);
     if (status == SGFS_OK) status = sgfsi_mode_search(m, &plan, &job->arena, &o->found, err);
     if (status == SGFS_OK && !fill_rows(o)) status = sgfsi_fail_memory(err, "the mode");

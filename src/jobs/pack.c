@@ -173,8 +173,7 @@ static sgfs_status take_rows(void *user, int64_t n, const void *rows, sgfs_err *
     sgfs_status status = check_stop(w, err);
     if (status == SGFS_OK && n > 0) status = sgfsi_packer_add_raw(w->packer, n, rows, err);
     w->taken += (double)n;
-    sgfsi_tick(&w->ticker, w->taken / (double)w->rows);
-    return status;
+    return status == SGFS_OK ? sgfsi_tick(&w->ticker, w->taken / (double)w->rows, err) : status;
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */
@@ -183,7 +182,7 @@ static sgfs_status take_rows(void *user, int64_t n, const void *rows, sgfs_err *
  * pass has the first flow, later ones the same files again, of which everything worth a note has
  * been said. *restarted: the target held words after all, and all has to begin anew. */
 static sgfs_status go_through(packing *w, int64_t k, bool *restarted, sgfs_err *err) {
-    static const sgfsi_log silent = {NULL, NULL};
+    static const sgfsi_log silent = {NULL};
     const sgfsi_files *files = &w->pack->files;
     sgfsi_flow *flow = k == 0 ? &w->first : &w->later;
     bool done = false, looking = k < sgfsi_recipe_looks(w->recipe);
@@ -211,7 +210,7 @@ static sgfs_status go_through(packing *w, int64_t k, bool *restarted, sgfs_err *
         if (status != SGFS_OK) break;
         status = looking ? blame(w, sgfsi_recipe_look(w->recipe, k, n, w->in, err), err)
                          : write_block(w, flow, n, &done, err);
-        sgfsi_tick(&w->ticker, flow->fraction(flow));
+        if (status == SGFS_OK) status = sgfsi_tick(&w->ticker, flow->fraction(flow), err);
     }
     return status;
 }

@@ -258,6 +258,7 @@ sgfs_status sgfsi_reopen_open(sgfsi_reopened *a, const sgfs_draws *run, const ch
     *a = (sgfsi_reopened){NULL, NULL, *sgfsi_config_log(log)};
     sgfs_config *cfg = sgfs_config_new();
     if (cfg == NULL) return sgfsi_fail_memory(err, "the options");
+    sgfsi_config_share(cfg, &a->log);
     sgfs_config_on_message(cfg, pass_notes, a);
     const char *name = sgfsi_reopen_model_name(run, model, err);
     sgfs_status status = name != NULL ? take_options(cfg, run, err) : sgfsi_why(err);

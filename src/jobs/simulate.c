@@ -293,11 +293,12 @@ static sgfs_status write_rows(const simulation *s, const char *path, bool overwr
     for (int64_t first = 0; status == SGFS_OK && first < s->rows + step; first += step) {
         int which = (int)(first / step % 2);
         status = turn(&k, first, k.bank[which], k.bank[1 - which], err);
-        if (first > 0) sgfsi_tick(&ticker, fmin(1, (double)first / (double)s->rows));
         if (status == SGFS_OK && sgfsi_job_stopping(s->job))
             status =
                 sgfsi_fail(err, SGFS_ESTOPPED,
                            "Stopped early: nothing was written. The same command starts over.");
+        if (first > 0 && status == SGFS_OK)
+            status = sgfsi_tick(&ticker, fmin(1, (double)first / (double)s->rows), err);
     }
     sgfsi_context_leave(scope);
     sgfsi_arena_free(&arena);
@@ -362,7 +363,7 @@ static sgfs_status find_moments(const simulation *s, const sgfs_model *m, sgfsi_
     const sgfsi_mode_plan plan = {.method = "fisher",
                                   .tolerance = s->rows > huge ? 1e-3 : 1e-8,
                                   .start = start,
-                                  .stop = &s->job->stop};
+                                  .stop = sgfsi_job_stop(s->job)};
     if (s->rows > huge)
         sgfsi_say(s->log, SGFS_NOTE, "Looking for the mode: two or three passes over all rows.");
     sgfsi_scope scope = sgfsi_context_enter(&m->ctx);

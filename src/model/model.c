@@ -203,6 +203,7 @@ const char *sgfs_model_param(const sgfs_model *model, int64_t index) {
 void sgfs_model_free(sgfs_model *model) {
     if (model == NULL) return;
     assert(!model->view);
+    if (model->kind->close != NULL) model->kind->close(model);
     sgfsi_json_free(model->saved);
     sgfsi_json_free(model->warnings);
     sgfs_config_free(model->own_cfg);

@@ -12,7 +12,8 @@
  * callback, row and parameter; chain.c adds where the chain was. A log density of minus infinity is
  * an answer where no gradient is asked for (held-out rows may be impossible) and nowhere else.
  *
- * With a prior of the model's own, the matrices of the samplers want its precision: the fall of its
+ * With a prior of the model's own, the matrices of the samplers want its precision: that which the
+ * model says (prior_precision), or else the fall of its
  * gradient from one spread before the start to one behind it, parameter by parameter. That is exact
  * for Gaussians, and else only shapes steps.
  *
@@ -33,6 +34,11 @@
 #include "base/number.h"
 #include "model/prior.h"
 
+const sgfs_option sgfsi_user_options[] = {
+    {"model.argument", "model-arg", SGFS_TEXT, "", 1, 0, NULL,
+     "a text for a model of your own, which its callback `open` reads"},
+    SGFSI_OPTIONS_END};
+
 enum { START_ROWS = 1000, NAME_CHARS = 64, WORDS = 128, MOST_DIM = 100000000, PRIOR_ROOM = 1024 };
 
 typedef struct user_kind {
@@ -44,12 +50,19 @@ typedef struct user_kind {
 
 /* Of one model. */
 typedef struct user_state {
+    void *user;
+    bool opened;            /* by the callback `open`: to be closed */
     double *start, *spread; /* D each */
     atomic_int draw_code;   /* what `draw` returned last where it failed, for the sentence */
 } user_state;
 
 static const sgfs_user_model *calls_of(const sgfs_model *m) {
     return &((const user_kind *)m->kind->user)->calls;
+}
+
+/* What the callbacks get: the table's own, or what `open` made of the argument for this model. */
+static void *user_of(const sgfs_model *m) {
+    return ((const user_state *)m->state)->user;
 }
 
 static sgfs_rows rows_of(const sgfs_batch *b, const double *y) {
@@ -70,7 +83,7 @@ static const char *short_name(const sgfs_model *m, char out[NAME_CHARS]) {
 static sgfs_status fail_code(const sgfs_model *m, const char *callback, int code, sgfs_err *err) {
     const sgfs_user_model *u = calls_of(m);
     char name[NAME_CHARS], words[WORDS] = "";
-    const char *text = u->message != NULL ? u->message(code, u->user) : NULL;
+    const char *text = u->message != NULL ? u->message(code, user_of(m)) : NULL;
     if (text != NULL) snprintf(words, sizeof words, "%s", text);
     size_t n = strlen(words);
     if (n > 0 && words[n - 1] == '.') words[n - 1] = '\0'; /* the sentence goes on */
@@ -159,7 +172,7 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
     (void)scratch;
     sgfs_status status = check_targets(m, b, err);
     if (status != SGFS_OK) return status;
-    int code = u->scores(theta, &rows, s->loglik, score, u->user);
+    int code = u->scores(theta, &rows, s->loglik, score, user_of(m));
     if (code != 0) return fail_code(m, "scores", code, err);
     if (s->loglik != NULL) status = check_loglik(m, b, s->loglik, score == NULL, err);
     if (status == SGFS_OK && score != NULL) status = check_scores(m, theta, b, score, err);
@@ -175,7 +188,7 @@ static void predict(const sgfs_model *m, const double *theta, const sgfs_batch *
     const sgfs_user_model *u = calls_of(m);
     sgfs_rows rows = rows_of(b, NULL);
     (void)scratch;
-    if (u->predict(theta, &rows, out, u->user) != 0) fill_with_nan(b->n, out);
+    if (u->predict(theta, &rows, out, user_of(m)) != 0) fill_with_nan(b->n, out);
 }
 
 /* A failure shows as targets that are no numbers; `scores`, which is next to see them, tells. */
@@ -184,7 +197,7 @@ static void resample(const sgfs_model *m, const double *theta, const sgfs_batch 
     const sgfs_user_model *u = calls_of(m);
     user_state *state = m->state;
     sgfs_rows rows = rows_of(b, NULL);
-    int code = u->draw(theta, &rows, normal, uniform, y, u->user);
+    int code = u->draw(theta, &rows, normal, uniform, y, user_of(m));
     if (code == 0) return;
     atomic_store(&state->draw_code, code);
     fill_with_nan(b->n, y);
@@ -218,7 +231,7 @@ static sgfs_status log_prior(const sgfs_model *m, const double *theta, double *l
         if (many == NULL) return sgfsi_fail_memory(err, "the prior");
     }
     double *grad = G == NULL ? NULL : many != NULL ? many : few;
-    int code = u->log_prior(theta, m->D, lp, grad, u->user);
+    int code = u->log_prior(theta, m->D, lp, grad, user_of(m));
     sgfs_status status =
         code != 0 ? fail_code(m, "log_prior", code, err) : check_prior(m, theta, lp, grad, err);
     for (int64_t j = 0; G != NULL && status == SGFS_OK && j < m->D; j++) G[j] += grad[j];
@@ -264,15 +277,31 @@ static sgfs_status choose_start(sgfs_model *m, user_state *state, sgfs_err *err)
     for (int64_t j = 0; j < m->D; j++) state->spread[j] = 1;
     if (u->start == NULL || !m->data->has_target || m->data->N == 0) return SGFS_OK; /* no rows */
     sgfs_status status = pick_rows(m, &own, &rows, err);
-    int code = status == SGFS_OK ? u->start(&rows, m->D, state->start, state->spread, u->user) : 0;
+    int code =
+        status == SGFS_OK ? u->start(&rows, m->D, state->start, state->spread, user_of(m)) : 0;
     sgfsi_arena_free(&own);
     if (code != 0) return fail_code(m, "start", code, err);
     return status == SGFS_OK ? check_start(m, state, err) : status;
 }
 
+static sgfs_status ask_precision(sgfs_model *m, const user_state *state, sgfs_err *err) {
+    char what[WORDS];
+    m->precision = SGFSI_DOUBLES(&m->arena, m->D);
+    if (m->precision == NULL) return sgfsi_fail_memory(err, "the prior");
+    int code = calls_of(m)->prior_precision(state->start, m->D, m->precision, user_of(m));
+    if (code != 0) return fail_code(m, "prior_precision", code, err);
+    for (int64_t j = 0; j < m->D; j++) {
+        if (is_number(m->precision[j]) && m->precision[j] >= 0) continue;
+        snprintf(what, sizeof what, "the precision of \"%.60s\"", m->param[j]);
+        return fail_number(m, "prior_precision", what, m->precision[j], err);
+    }
+    return SGFS_OK;
+}
+
 /* (gradient before - gradient behind) / distance. A place that is no place says nothing. */
 static sgfs_status measure_prior(sgfs_model *m, const user_state *state, sgfs_err *err) {
     const sgfs_user_model *u = calls_of(m);
+    if (u->prior_precision != NULL) return ask_precision(m, state, err);
     sgfsi_arena own = {NULL};
     double *theta, *before, *behind;
     int code = 0;
@@ -282,9 +311,9 @@ static sgfs_status measure_prior(sgfs_model *m, const user_state *state, sgfs_er
     for (int64_t j = 0; room && m->D <= SGFSI_MOST_DENSE && j < m->D && code == 0; j++) {
         double half = state->spread[j] > 0 ? state->spread[j] : 1;
         theta[j] = state->start[j] - half;
-        code = u->log_prior(theta, m->D, NULL, before, u->user);
+        code = u->log_prior(theta, m->D, NULL, before, user_of(m));
         theta[j] = state->start[j] + half;
-        if (code == 0) code = u->log_prior(theta, m->D, NULL, behind, u->user);
+        if (code == 0) code = u->log_prior(theta, m->D, NULL, behind, user_of(m));
         theta[j] = state->start[j];
         double precision = (before[j] - behind[j]) / (2 * half);
         m->precision[j] = is_number(precision) && precision > 0 ? precision : 0;
@@ -301,13 +330,22 @@ static sgfs_status open_user(sgfs_model *m, sgfs_err *err) {
     if (state == NULL) return sgfsi_fail_memory(err, "the model");
     m->state = state;
     atomic_init(&state->draw_code, 0);
+    const char *argument = sgfsi_config_text(m->cfg, "model.argument");
+    state->user = u->user;
+    if (u->open == NULL && argument[0] != '\0')
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--model-arg: model %s has no callback `open`, which would read it.",
+                          short_name(m, name));
+    int code = u->open != NULL ? u->open(argument, &state->user) : 0;
+    if (code != 0) return fail_code(m, "open", code, err);
+    state->opened = u->open != NULL;
     if (sgfsi_data_target_is_text(m->data)) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "%.150s: the target \"%.100s\" is text, and model %s takes numbers: give "
                           "each text a number in the file.",
                           m->data->path, m->data->target.name, short_name(m, name));
     }
-    int64_t D = u->dim(m->data->p, u->user);
+    int64_t D = u->dim(m->data->p, user_of(m));
     if (D < 1 || D > MOST_DIM) {
         return sgfsi_fail(err, SGFS_EDATA,
                           "`dim` of model %s says %lld parameters for rows of %lld columns; it "
@@ -325,7 +363,7 @@ static sgfs_status open_user(sgfs_model *m, sgfs_err *err) {
     for (int64_t j = 0; j < d->features; j++) column[d->p - d->features + j] = d->feature[j].name;
     for (int64_t j = 0; u->param_name != NULL && j < D; j++) {
         char text[256] = "";
-        u->param_name(j, d->p, column, text, sizeof text, u->user);
+        u->param_name(j, d->p, column, text, sizeof text, user_of(m));
         text[sizeof text - 1] = '\0';
         if (text[0] != '\0') sgfsi_model_name(m, j, text);
     }
@@ -339,6 +377,45 @@ static sgfs_status open_user(sgfs_model *m, sgfs_err *err) {
     }
     if (u->name != NULL) sgfsi_json_text(m->saved, "name", u->name);
     return status;
+}
+
+static void close_user(sgfs_model *m) {
+    const user_state *state = m->state;
+    if (state != NULL && state->opened && calls_of(m)->close != NULL)
+        calls_of(m)->close(state->user);
+}
+
+/* ---- parameters that no row informs ---------------------------------------------------------- */
+
+int64_t sgfsi_user_uninformed(const sgfs_model *m, char *out, size_t room) {
+    enum { MOST_SCORES = 20000000, AT_ONCE = 64, NAMED = 3 };
+    const sgfs_user_model *u = m->kind->user != NULL ? calls_of(m) : NULL;
+    const sgfs_data *d = m->data;
+    sgfsi_arena own = {NULL};
+    int64_t most = MOST_SCORES / m->D > 0 ? MOST_SCORES / m->D : 1, count = 0;
+    int64_t n = u == NULL ? 0 : d->N < most ? d->N : most;
+    int64_t *row = sgfsi_arena_alloc(&own, n + 1, sizeof *row);
+    double *x, *y, *score, *sum;
+    out[0] = '\0';
+    bool made = n > 0 && row != NULL && SGFSI_ROOM(&own, AT_ONCE * d->p, &x) &&
+                SGFSI_ROOM(&own, AT_ONCE, &y) && SGFSI_ROOM(&own, AT_ONCE * m->D, &score) &&
+                SGFSI_ROOM(&own, m->D, &sum);
+    if (made) sgfsi_data_fair(d, n, row);
+    for (int64_t first = 0; made && first < n; first += AT_ONCE) {
+        int64_t some = n - first < AT_ONCE ? n - first : AT_ONCE;
+        sgfsi_data_rows_pick(d, row + first, some, x, y);
+        const sgfs_rows rows = {.n = some, .cols = d->p, .x = x, .y = y};
+        made =
+            u->scores(((const user_state *)m->state)->start, &rows, NULL, score, user_of(m)) == 0;
+        for (int64_t k = 0; made && k < some * m->D; k++) sum[k % m->D] += fabs(score[k]);
+    }
+    for (int64_t j = 0; made && j < m->D; j++) {
+        if (sum[j] != 0 || count++ >= NAMED) continue;
+        sgfsi_append(out, room, "%s\"%.40s\"", out[0] != '\0' ? ", " : "", m->param[j]);
+    }
+    sgfsi_arena_free(&own);
+    if (count > NAMED) sgfsi_append(out, room, " and %lld more", (long long)(count - NAMED));
+    return count;
 }
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
@@ -380,8 +457,9 @@ static const sgfs_model_kind *make_kind(const sgfs_user_model *calls, const char
     const sgfs_user_model *c = &u->calls;
     u->kind = (sgfs_model_kind){.name = u->name,
                                 .help = "a model of your own",
-                                .options = sgfsi_no_options,
+                                .options = sgfsi_user_options,
                                 .open = open_user,
+                                .close = close_user,
                                 .scores = scores,
                                 .predict = c->predict != NULL ? predict : NULL,
                                 .resample = c->draw != NULL ? resample : NULL,

@@ -87,7 +87,7 @@ void sgfsi_ascent_report(sgfsi_ascent *a, double distance) {
              "Looking for the mode: step %lld, about %.2g standard deviations to go",
              (long long)a->iterations, distance);
     a->ticker.what = a->note;
-    sgfsi_tick(&a->ticker, 0);
+    (void)sgfsi_tick(&a->ticker, 0, NULL); /* the next move stops */
 }
 
 /* ---- the line search ------------------------------------------------------------------------- */

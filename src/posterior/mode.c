@@ -159,11 +159,11 @@ static sgfs_status search(const sgfs_model *m, const sgfsi_mode_plan *plan, bool
     double distance = 0;
     sgfs_status status = sgfsi_full_open(&full, m, plan->threads, scoring, own, err);
     full.log = sgfsi_config_log(m->cfg);
-    full.stop = plan->stop;
+    if (plan->stop != NULL) full.stop = plan->stop;
     if (status == SGFS_OK) status = sgfsi_ascent_open(&a, &full, plan->start, scoring, own, err);
     if (status != SGFS_OK) return status;
     a.tolerance = a.open && !scoring ? fmin(plan->tolerance, least_tolerance) : plan->tolerance;
-    a.stop = plan->stop;
+    a.stop = full.stop;
     a.most = plan->most > 0 ? plan->most : automatic_steps(m, scoring);
     status = scoring ? score(&a, own, &distance, err) : sgfsi_lbfgs(&a, own, &distance, err);
     if (status == SGFS_OK && !scoring && can_be_dense(m, laplace_work)) {
@@ -267,7 +267,7 @@ static sgfs_status shift_by_curvature(const sgfs_model *m, const double *mode, c
         s->place[k] = mode[k] - step;
         if (status == SGFS_OK) status = log_det(m, s, &low, err);
         s->place[k] = mode[k];
-        sgfsi_tick(&ticker, (double)(k + 1) / (double)m->D);
+        if (status == SGFS_OK) status = sgfsi_tick(&ticker, (double)(k + 1) / (double)m->D, err);
         if (status == SGFS_OK) s->change[k] = -0.5 * (high - low) / (2 * step);
     }
     for (int64_t i = 0; i < m->D && status == SGFS_OK; i++) {

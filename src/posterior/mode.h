@@ -15,7 +15,7 @@ typedef struct sgfsi_mode_plan {
     int64_t most;           /* steps; 0: 100 of Fisher scoring, 5000 of L-BFGS */
     int64_t threads;        /* 0: all cores */
     const double *start;    /* D, on the chain's scale; NULL: the model's own */
-    const sgfsi_stop *stop; /* asked: SGFS_ESTOPPED before the next pass; NULL: never */
+    const sgfsi_stop *stop; /* asked: SGFS_ESTOPPED before the next pass; NULL: the model's */
 } sgfsi_mode_plan;
 
 /* tolerance and most as the options say. */

@@ -82,6 +82,8 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
                       .parts = parts,
                       .threads = threads,
                       .stride = 1 + D + (curvature ? D * D : 0)};
+    const sgfsi_watcher *watcher = sgfsi_config_log(m->cfg)->watcher;
+    if (m->ctx.comm->size == 1) f->stop = &watcher->stop;
     sgfsi_full_limit(f, curvature ? D * D : 1);
     f->sums = SGFSI_DOUBLES(arena, parts * f->stride);
     f->pass = sgfsi_arena_alloc(arena, f->threads, sizeof *f->pass);
@@ -148,7 +150,7 @@ static sgfs_status do_parts(sgfsi_full *f, const errand *e, sgfs_err *err) {
         f->err[part].code = do_part(f, e, part);
         bool caller = omp_get_thread_num() == 0; /* parts are handed out in order */
         double done = (double)(part + 1 - mine.first) / (double)(mine.end - mine.first);
-        if (caller && f->log != NULL) sgfsi_tick(&ticker, done);
+        if (caller && f->log != NULL) (void)sgfsi_tick(&ticker, done, NULL); /* do_part stops */
     }
     sgfsi_context_leave(scope);
     f->rows_touched += f->N;
@@ -313,6 +315,7 @@ sgfs_status sgfsi_posterior_full(const sgfs_model *m, const double *theta, doubl
     sgfsi_arena arena = {NULL};
     sgfsi_full f;
     sgfs_status status = sgfsi_full_open(&f, m, 0, A != NULL, &arena, err);
+    f.stop = NULL; /* the end of a run has a look at its mean, whoever stopped it */
     if (status == SGFS_OK) status = sgfsi_full_eval(&f, theta, lp, G, A, err);
     sgfsi_arena_free(&arena);
     return status;

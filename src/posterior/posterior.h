@@ -76,8 +76,10 @@ typedef struct sgfsi_full {
     double *sums;              /* parts x stride: log likelihood, gradient, information */
     sgfs_err *err;             /* parts */
     int64_t rows_touched;
-    const sgfsi_log *log;   /* for notes from a pass that takes long; NULL, unless set: none */
-    const sgfsi_stop *stop; /* NULL, unless set: a pass is made to its end; else SGFS_ESTOPPED */
+    const sgfsi_log *log; /* for notes from a pass that takes long; NULL, unless set: none */
+    /* What gives a pass up (SGFS_ESTOPPED): unless set otherwise the wish of who waits for the model.
+     * NULL: a pass is made to its end; so are those that several processes share. */
+    const sgfsi_stop *stop;
 } sgfsi_full;
 
 /* threads: 0 or less: the context's. curvature: A may be asked for. */

@@ -68,6 +68,7 @@ sgfs_status sgfsi_predictor_open(sgfsi_predictor *p, const sgfs_model *m, int64_
     m = sgfsi_model_near(m, arena);
     if (m == NULL) return sgfsi_fail_memory(err, "predictions");
     *p = (sgfsi_predictor){.m = m, .most = most, .keep = keep, .stride = stride_of(keep)};
+    for (int k = 0; k < SGFSI_QUANTILES; k++) p->at[k] = (double[]){0.05, 0.5, 0.95}[k];
     p->width = kind->predict != NULL ? m->outputs : kind->resample != NULL && !classes ? 1 : 0;
     p->drawn = !classes && kind->resample != NULL;
     p->rises = kind->by_predictor && m->labels.count == 2 && keep > 0;
@@ -282,9 +283,9 @@ void sgfsi_predictor_quantiles(sgfsi_predictor *p, int64_t i, double *q) {
     double eta[2 * Q], out[2 * Q][2];
     sgfsi_neighbours at;
     for (int64_t k = 0; !p->rises && k < p->width; k++)
-        sgfsi_quantiles(kept_draws(p), p->kept + (i * p->width + k) * p->stride, q + k * Q);
+        sgfsi_quantiles(kept_draws(p), p->kept + (i * p->width + k) * p->stride, p->at, q + k * Q);
     if (!p->rises) return;
-    sgfsi_quantile_neighbours(kept_draws(p), p->kept + i * p->stride, &at);
+    sgfsi_quantile_neighbours(kept_draws(p), p->kept + i * p->stride, p->at, &at);
     for (int k = 0; k < Q; k++) eta[2 * k] = at.low[k], eta[2 * k + 1] = at.high[k];
     predict_at(p, 2 * Q, eta, out[0]);
     for (int k = 0; k < Q; k++) { /* the first label's are the same draws, in the other order */

@@ -28,9 +28,12 @@ typedef struct sgfsi_draw {
 
 typedef struct sgfsi_predictor {
     const sgfs_model *m;
-    uint64_t seed;    /* of predictive draws; set it before the first add */
-    int64_t most;     /* rows there is room for */
-    int64_t keep;     /* draws there is room for; 0: averages only */
+    uint64_t seed; /* of predictive draws; set it before the first add */
+    int64_t most;  /* rows there is room for */
+    double
+        at[SGFSI_QUANTILES]; /* shares of quantiles: 0.05, 0.5, 0.95, unless set. The last mirrors
+                                 * the first */
+    int64_t keep;            /* draws there is room for; 0: averages only */
     int64_t width;    /* numbers averaged for each row: labels, or 1; 0: the model has neither
                        * predict nor resample, and only densities are known */
     bool drawn;       /* what is kept are targets drawn from the model, not its outputs */

@@ -10,8 +10,6 @@
  */
 #include "posterior/quantile.h"
 
-const double sgfsi_quantile_at[SGFSI_QUANTILES] = {0.05, 0.5, 0.95};
-
 /* Numbers below the pivot (or, with `ties`, at most as large) to the front of x[lo..hi]; where the
  * others begin. */
 static int64_t split(double *x, int64_t lo, int64_t hi, double pivot, int ties) {
@@ -50,10 +48,10 @@ static double smallest(const double *x, int64_t lo, int64_t hi) {
     return least;
 }
 
-void sgfsi_quantile_neighbours(int64_t n, double *x, sgfsi_neighbours *out) {
+void sgfsi_quantile_neighbours(int64_t n, double *x, const double at[SGFSI_QUANTILES],
+                               sgfsi_neighbours *out) {
     int64_t rank[SGFSI_QUANTILES];
-    for (int k = 0; k < SGFSI_QUANTILES; k++)
-        rank[k] = (int64_t)(sgfsi_quantile_at[k] * (double)(n - 1));
+    for (int k = 0; k < SGFSI_QUANTILES; k++) rank[k] = (int64_t)(at[k] * (double)(n - 1));
     place(x, 0, n - 1, rank[1]);
     place(x, 0, rank[1] - 1, rank[0]); /* the median stays where it is */
     place(x, rank[1] + 1, n - 1, rank[2]);
@@ -62,7 +60,7 @@ void sgfsi_quantile_neighbours(int64_t n, double *x, sgfsi_neighbours *out) {
         for (int j = SGFSI_QUANTILES - 1; j > k; j--) last = rank[j] > rank[k] ? rank[j] : last;
         out->low[k] = x[rank[k]];
         out->high[k] = rank[k] < n - 1 ? smallest(x, rank[k] + 1, last) : out->low[k];
-        out->part[k] = sgfsi_quantile_at[k] * (double)(n - 1) - (double)rank[k];
+        out->part[k] = at[k] * (double)(n - 1) - (double)rank[k];
     }
 }
 
@@ -71,9 +69,10 @@ double sgfsi_quantile_between(double a, double b, double part) {
     return a == b || part == 0 ? a : part < 0.5 ? a + (b - a) * part : b - (b - a) * (1 - part);
 }
 
-void sgfsi_quantiles(int64_t n, double *x, double q[SGFSI_QUANTILES]) {
-    sgfsi_neighbours at;
-    sgfsi_quantile_neighbours(n, x, &at);
+void sgfsi_quantiles(int64_t n, double *x, const double at[SGFSI_QUANTILES],
+                     double q[SGFSI_QUANTILES]) {
+    sgfsi_neighbours near;
+    sgfsi_quantile_neighbours(n, x, at, &near);
     for (int k = 0; k < SGFSI_QUANTILES; k++)
-        q[k] = sgfsi_quantile_between(at.low[k], at.high[k], at.part[k]);
+        q[k] = sgfsi_quantile_between(near.low[k], near.high[k], near.part[k]);
 }

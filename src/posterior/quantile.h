@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
- * quantile.h: the 5, 50 and 95 % quantiles of a few thousand numbers, without sorting them.
+ * quantile.h: the ends of an interval and the median of a few thousand numbers, without sorting.
  */
 #pragma once
 
 #include <stdint.h>
 
 enum { SGFSI_QUANTILES = 3 };
-extern const double sgfsi_quantile_at[SGFSI_QUANTILES]; /* 0.05, 0.5, 0.95 */
 
-/* Quantiles of x[0..n), n >= 1, between neighbours on a line (R's type 7, NumPy's default, the
- * summary's). x comes back in another order. */
-void sgfsi_quantiles(int64_t n, double *x, double q[SGFSI_QUANTILES]);
+/* Quantiles of x[0..n), n >= 1, at rising shares, between neighbours on a line (R's type 7, NumPy's
+ * default, the summary's). x comes back in another order. */
+void sgfsi_quantiles(int64_t n, double *x, const double at[SGFSI_QUANTILES],
+                     double q[SGFSI_QUANTILES]);
 
 /* The numbers that each of them lies between, and how far it is from the lower one. */
 typedef struct sgfsi_neighbours {
     double low[SGFSI_QUANTILES], high[SGFSI_QUANTILES], part[SGFSI_QUANTILES];
 } sgfsi_neighbours;
-void sgfsi_quantile_neighbours(int64_t n, double *x, sgfsi_neighbours *out);
+void sgfsi_quantile_neighbours(int64_t n, double *x, const double at[SGFSI_QUANTILES],
+                               sgfsi_neighbours *out);
 double sgfsi_quantile_between(double low, double high, double part);

@@ -107,6 +107,7 @@ void sgfsi_tally_add(sgfsi_tally *t, const sgfsi_scored_row *row) {
         return;
     }
     double gap = row->y - row->mean[0];
+    sgfsi_mean_se_add(&t->target, row->weight, row->y);
     sgfsi_mean_se_add(&t->square, row->weight, gap * gap);
     sgfsi_mean_se_add(&t->absolute, row->weight, fabs(gap));
     if (row->q != NULL) add_interval(t, row);

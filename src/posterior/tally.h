@@ -41,6 +41,7 @@ typedef struct sgfsi_tally {
     sgfsi_mean_se loss;                   /* -log mean density, nats */
     sgfsi_mean_se wrong, brier;           /* labels */
     sgfsi_mean_se square, absolute;       /* errors of the mean, numbers */
+    sgfsi_mean_se target;                 /* numbers */
     sgfsi_mean_se inside;                 /* is the target in the 90 % interval? */
     sgfsi_mean_se under[SGFSI_QUANTILES]; /* is it below each quantile? a tie counts half */
     int64_t pit[SGFSI_BINS];

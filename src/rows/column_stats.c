@@ -178,7 +178,9 @@ static sgfs_status look_through(const sgfs_data *d, sgfsi_column_stats *t, doubl
         if (d->weight != NULL) sgfsi_data_weights(d, first, n, weight);
         if (x != NULL) add_columns(d, t, n, d->features, x, weight);
         add_columns(d, &t[d->features], n, 1, y, weight);
-        if (blocks % 256 == 255) sgfsi_tick(ticker, (double)first / (double)d->N);
+        status =
+            blocks % 256 == 255 ? sgfsi_tick(ticker, (double)first / (double)d->N, err) : SGFS_OK;
+        if (status != SGFS_OK) return status;
     }
     return SGFS_OK;
 }

@@ -108,7 +108,7 @@ def test_numbers_as_numpy_averages_them(site):
     assert score["mae"] == pytest.approx(abs(gap).mean(), rel=1e-10)
     target = p["target"].astype(float)
     inside = (p["q5"] <= target) & (target <= p["q95"])
-    assert score["coverage_90"] == pytest.approx(inside.mean())
+    assert score["coverage"] == pytest.approx(inside.mean())
     assert score["share_under"]["q50"] == pytest.approx((target < p["q50"]).mean())
     assert sum(score["pit"]) == ROWS
     # the intervals are those of the target, not of its mean: their width is about 2 x 1.645 sigma
@@ -430,3 +430,65 @@ def test_what_new_rows_hold_besides_is_counted_and_named(sgfs):
     write(sgfs.folder / "holes.csv", ["a,v,w,id,y", *new])
     shown = sgfs.ok("predict", "fit.run", "--data", "holes.csv", "--na", "drop", "--new-words", "zero").stdout
     assert "linear, 59 of 60 rows of holes.csv" in shown, shown
+
+
+# ---- what goes with a prediction
+
+def test_a_key_goes_with_its_row(site):
+    """Texts as they stand in the file, with commas and quotes, also where rows are left out, from two files."""
+    keys = [f'c {i}, "{i % 7}"' for i in range(ROWS)]
+    quoted = ['"' + key.replace('"', '""') + '"' for key in keys]
+    rows = [f"{q},{a},{b}" for q, (a, b) in zip(quoted, site.x)]
+    write(site.folder / "keyed.csv", ["name,a,b", *rows[:400]])
+    write(site.folder / "keyed2.csv", ["b,name,a", *(f"{b},{q},{a}" for q, (a, b) in
+                                                   zip(quoted[400:], site.x[400:]))])
+    site.ok("predict", "linear.run", "--data", "keyed.csv", "keyed2.csv", "--key", "name", "--out", "k.csv",
+            "--overwrite", "--limit", "690")
+    with open(site.folder / "k.csv", newline="") as stream:
+        read = list(csv.DictReader(stream))
+    assert list(read[0]) == ["name", "mean", "q5", "q50", "q95"]
+    assert [row["name"] for row in read] == keys[:690]
+    predict(site, "linetest.csv", run="linear.run")
+    plain = table(site.folder / "p.csv")
+    assert [float(row["mean"]) for row in read] == list(plain["mean"][:690])
+    words = ("predict", "linear.run", "--data", "keyed.csv", "--key")
+    for code, more, says in ((DATA, ("nam", "--out", "n.csv"), 'no column "nam" (--key); the nearest name is "name"'),
+                             (USAGE, ("name",), "--out FILE"), (USAGE, ("name", "--out", "k.npy"), "--out FILE")):
+        done = site(*words, *more)
+        assert done.returncode == code and says in done.stderr
+
+
+def test_intervals_of_any_share(site):
+    """The ends are quantiles of the same draws, and so is what they cover."""
+    site.ok("predict", "linear.run", "--data", "linetest.csv", "--out", "draws.npy", "--overwrite")
+    draws = np.load(site.folder / "draws.npy")[:, 0]
+    score, p, _ = predict(site, "linetest.csv", "--interval", "0.5", run="linear.run")
+    assert list(p)[:4] == ["mean", "q25", "q50", "q75"]
+    low, high = np.quantile(draws, [0.25, 0.75], axis=1)
+    assert np.allclose(p["q25"], low, rtol=1e-12) and np.allclose(p["q75"], high, rtol=1e-12)
+    assert score["interval"] == 0.5 and list(score["share_under"]) == ["q25", "q50", "q75"]
+    assert score["coverage"] == pytest.approx(((low <= site.z) & (site.z <= high)).mean())
+    assert "50 % interval" in site.ok("predict", "linear.run", "--data", "linetest.csv", "--interval", "0.5").stdout
+
+
+def test_the_baseline_is_a_constant(site):
+    score, p, _ = predict(site, "linetest.csv", run="linear.run")
+    assert score["baseline"]["rmse"] == pytest.approx(site.z.std())
+    assert score["baseline"]["r2"] == pytest.approx(1 - ((site.z - p["mean"]) ** 2).mean() / site.z.var())
+    score, p, _ = predict(site, "test.csv")
+    share = site.y.mean()
+    assert score["baseline"]["error"] == pytest.approx(min(share, 1 - share))
+    assert score["baseline"]["log_loss"] == pytest.approx(-share * np.log(share) - (1 - share) * np.log(1 - share))
+    assert score["baseline"]["brier"] == pytest.approx(share * (1 - share))
+
+
+def test_tenths_have_equal_shares_of_the_rows(site):
+    score, p, _ = predict(site, "test.csv")
+    tenths, q = score["tenths"], p["p[yes]"]
+    assert sum(t["rows"] for t in tenths) == ROWS and tenths[0]["from"] == 0 and tenths[-1]["to"] == 1
+    assert max(t["rows"] for t in tenths) < 2 * ROWS / 10
+    for t in tenths:
+        inside = (t["from"] <= q) & (q < t["to"])
+        assert t["rows"] == inside.sum()
+        assert t["predicted"] == pytest.approx(q[inside].mean())
+        assert t["observed"] == pytest.approx(site.y[inside].mean())

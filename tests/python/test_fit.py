@@ -96,6 +96,21 @@ def test_predictive_draws(fit, people):
     assert np.allclose(other[..., [0, 2]], usual[..., [0, 2]], rtol=1e-14, atol=0)
 
 
+def test_intervals_and_keys(sgfs, fit, people):
+    """An interval has the quantiles of the draws; a key goes with its row, from tables and files."""
+    new = {name: values[:40] for name, values in people[0].items() if name != "bought"}
+    wide = fit.predict(new, kind="interval", interval=0.95)
+    draws = np.quantile(fit.predict(new, kind="draws"), [0.025, 0.5, 0.975], axis=-1)
+    assert np.allclose(wide, np.moveaxis(draws, 0, -1), rtol=1e-12, atol=0)
+    assert np.array_equal(fit.predict(new, kind="interval", quantiles=(0.025, 0.975)), wide[..., [0, 2]])
+    keys, predicted = fit.predict({**new, "id": np.arange(40) + 500}, key="id")
+    assert np.array_equal(keys, np.arange(40) + 500) and np.array_equal(predicted, fit.predict(new))
+    keys, labels = fit.predict(people[1], key="city", kind="label")
+    assert list(keys) == list(people[0]["city"]) and np.array_equal(labels, fit.predict(people[1], kind="label"))
+    with pytest.raises(sgfs.UsageError, match="key"):
+        fit.predict(people[1], key="city", kind="draws")
+
+
 def test_predictions_of_arrays(sgfs):
     rng = np.random.default_rng(1)
     x = rng.normal(size=(500, 3))
@@ -131,7 +146,8 @@ def test_an_unseen_word_is_refused(sgfs, fit, people):
     new["city"] = np.array(["Kiel", "Ulm", "Oslo"])
     with pytest.raises(sgfs.DataError, match="Ulm"):
         fit.predict(new)
-    assert fit.predict(new, new_words="zero").shape == (3, 2)
+    with pytest.warns(sgfs.SgfsWarning, match="1 of 3 rows hold words that the run has not seen"):
+        assert fit.predict(new, new_words="zero").shape == (3, 2)
 
 
 def test_compare_and_audit(sgfs, fit, people):

@@ -8,7 +8,12 @@
  * with an effective sample size of 1,000 or more, asserted, the error of an sd is 1/sqrt(2000) or
  * 2.3 %, so 10 % is more than 4 standard errors.
  */
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "sgfs.h"
 #include "tools/check.h"
@@ -255,12 +260,79 @@ static void test_threads_change_no_bit(void **state) {
 
 /* ---- stopping and watching ------------------------------------------------------------------- */
 
+/* Rows that come slowly through a pipe: the opening tells how far it is, and is stopped. */
+typedef struct opening {
+    sgfs_config *cfg;
+    int reports;
+    char what[200];
+} opening;
+
+static void stop_opening(const sgfs_progress *p, void *user) {
+    opening *o = user;
+    o->reports++;
+    snprintf(o->what, sizeof o->what, "%s", p->what);
+    assert_true(p->seconds > 0 && p->total == 0 && p->iterations_per_s == 0);
+    sgfs_config_stop(o->cfg);
+}
+
+static void *write_slowly(void *path) {
+    FILE *f = fopen(path, "w");
+    for (int i = 0; i < 60 && !ferror(f); i++) {
+        const struct timespec pause = {.tv_nsec = 200000000};
+        fprintf(f, "%s%d,%d\n", i == 0 ? "x,y\n" : "", i, 2 * i + i % 3);
+        fflush(f);
+        nanosleep(&pause, NULL);
+    }
+    fclose(f);
+    return NULL;
+}
+
+static void test_opening_is_watched_and_stopped(void **state) {
+    (void)state;
+    char path[] = "opening.fifo";
+    sgfs_err err = {0};
+    opening o = {.cfg = sgfs_config_new()};
+    pthread_t writer;
+    unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(pthread_create(&writer, NULL, write_slowly, path), 0);
+    sgfs_config_on_progress(o.cfg, stop_opening, &o);
+    (void)signal(SIGPIPE, SIG_IGN);
+    assert_null(sgfs_data_open(path, o.cfg, &err));
+    pthread_join(writer, NULL);
+    assert_int_equal(err.code, SGFS_ESTOPPED);
+    assert_int_equal(o.reports, 1);
+    assert_string_equal(o.what, "Reading opening.fifo: 0 MB");
+    unlink(path);
+    sgfs_config_free(o.cfg);
+    /* A run looks for its mode while it is opened; what is stopped stays so. */
+    analysis k = open_analysis("31", "sgld");
+    set(k.cfg, "sampler.kind", "sgfs-cv");
+    set(k.cfg, "run.warmup", "auto");
+    sgfs_config_stop(k.cfg);
+    assert_null(sgfs_run_open(k.model, k.cfg, &err));
+    if (err.code != SGFS_ESTOPPED) fail_msg("%s", err.text);
+    sgfs_job *job = sgfs_optimize_open(k.model, k.cfg, &err);
+    assert_int_equal(sgfs_job_run(job, &err), SGFS_ESTOPPED);
+    sgfs_job_free(job);
+    close_analysis(&k);
+}
+
+/* The macros of the header are the version of the library. */
+static void test_the_header_says_its_version(void **state) {
+    (void)state;
+    char text[32];
+    snprintf(text, sizeof text, "%d.%d.%d", SGFS_VERSION_MAJOR, SGFS_VERSION_MINOR,
+             SGFS_VERSION_PATCH);
+    assert_string_equal(sgfs_version(), text);
+}
+
 static void stop_at_once(const sgfs_progress *p, void *user) {
     assert_true(p->total == 2 * 8300 && p->done <= p->total && p->seconds >= 0);
     assert_true(p->fraction == (double)p->done / (double)p->total);
     assert_string_equal(p->what, "sampling");
     assert_non_null(strstr(p->detail, "/16600 iterations, "));
-    sgfs_run_stop(user);
+    sgfs_config_stop(user);
 }
 
 static void test_a_stopped_run_keeps_its_draws(void **state) {
@@ -268,7 +340,7 @@ static void test_a_stopped_run_keeps_its_draws(void **state) {
     sgfs_err err = {0};
     analysis k = open_analysis("31", "sgld");
     assert_int_equal(sgfs_run_step(k.run, 340, NULL), SGFS_OK); /* 40 past the warm-up */
-    sgfs_run_on_progress(k.run, stop_at_once, k.run);
+    sgfs_config_on_progress(k.cfg, stop_at_once, k.cfg);
     assert_int_equal(sgfs_run_all(k.run, &err), SGFS_ESTOPPED);
     assert_int_equal(err.code, SGFS_ESTOPPED);
     assert_int_equal(sgfs_run_all(k.run, NULL), SGFS_ESTOPPED);
@@ -446,7 +518,7 @@ static void test_unknown_names_are_refused_with_a_suggestion(void **state) {
     assert_int_equal(sgfs_job_save(job, "x.json", NULL), SGFS_EUSAGE);
     sgfs_job_free(job);
     job = sgfs_simulate_open("linear", "stopped.npy", NULL, k.cfg, NULL);
-    sgfs_job_stop(job);
+    sgfs_config_stop(k.cfg);
     assert_int_equal(sgfs_job_run(job, NULL), SGFS_ESTOPPED);
     assert_null(sgfs_job_result(job));
     assert_null(fopen("stopped.npy", "r"));
@@ -525,6 +597,8 @@ int main(void) {
         cmocka_unit_test(test_arrays_that_make_no_sense_are_refused),
         cmocka_unit_test(test_options_that_contradict_are_refused_before_any_work),
         cmocka_unit_test(test_unknown_names_are_refused_with_a_suggestion),
+        cmocka_unit_test(test_opening_is_watched_and_stopped),
+        cmocka_unit_test(test_the_header_says_its_version),
         cmocka_unit_test(test_a_chain_that_diverges_is_reported),
         cmocka_unit_test(test_every_free_takes_null),
         cmocka_unit_test(test_what_there_is_can_be_listed),

@@ -445,7 +445,7 @@ static void test_errors_are_sentences_that_fit(void **state) {
     assert_int_equal(strlen(err.text), sizeof err.text - 1);
     assert_string_equal(err.text + sizeof err.text - 4, "...");
     assert_int_equal(sgfsi_fail(NULL, SGFS_EIO, "nobody listens %d", 3), SGFS_EIO);
-    sgfsi_log log = {note, heard};
+    sgfsi_log log = {.fn = note, .user = heard};
     sgfsi_say(&log, SGFS_WARNING, "row %d", 17);
     assert_string_equal(heard, "1 row 17");
     sgfsi_say(NULL, SGFS_NOTE, "dropped");
@@ -480,7 +480,7 @@ static void test_errors_speak_to_no_terminal(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char heard[64] = "";
         sgfs_err err;
-        sgfsi_log log = {note, heard};
+        sgfsi_log log = {.fn = note, .user = heard};
         sgfsi_fail(&err, SGFS_EDATA, "%s", rows[i].quoted);
         assert_string_equal(err.text, rows[i].shown);
         sgfsi_say(&log, SGFS_NOTE, "%s", rows[i].quoted);

@@ -240,7 +240,7 @@ typedef struct runner {
 
 static void stop_after_a_while(const sgfs_progress *p, void *user) {
     runner *r = user;
-    if (r->stops && p->done > 40) sgfs_run_stop(r->run);
+    if (r->stops && p->done > 40) sgfsi_stop_ask(&r->run->stop);
 }
 
 static void *sample(void *user) {
@@ -249,7 +249,7 @@ static void *sample(void *user) {
     m.ctx.comm = &r->comm;
     r->run = sgfs_run_open(&m, r->b->cfg, &r->err);
     assert_non_null(r->run);
-    sgfs_run_on_progress(r->run, stop_after_a_while, r);
+    assert_int_equal(sgfsi_config_part(r->run->cfg, stop_after_a_while, r, &r->err), SGFS_OK);
     r->status = sgfs_run_attach(r->run, r->path, &r->err);
     if (r->status == SGFS_OK) r->status = sgfs_run_all(r->run, &r->err);
     r->t = r->run->chain[0].t;

@@ -24,7 +24,7 @@ static void keep_note(sgfs_level level, const char *text, void *user) {
     snprintf(said, sizeof said, "%s", text);
 }
 
-static const sgfsi_log log_here = {keep_note, NULL};
+static const sgfsi_log log_here = {.fn = keep_note};
 static const sgfsi_read_options usual = {.target = "",
                                          .features = "",
                                          .delimiter = "auto",

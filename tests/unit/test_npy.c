@@ -23,7 +23,7 @@ static void keep_note(sgfs_level level, const char *text, void *user) {
     snprintf(said, sizeof said, "%d %s", (int)level, text);
 }
 
-static const sgfsi_log log_here = {keep_note, NULL};
+static const sgfsi_log log_here = {.fn = keep_note};
 static const sgfsi_read_options usual = {.target = "",
                                          .features = "",
                                          .delimiter = "auto",

@@ -430,7 +430,7 @@ static void test_a_stopped_search_has_no_result(void **state) {
         set(b.cfg, "optimize.method", method[k]);
         open_model(&b, &sgfs_model_logistic, "1");
         sgfs_job *job = sgfs_optimize_open(b.m, b.cfg, &err);
-        sgfs_job_stop(job);
+        sgfs_config_stop(b.cfg);
         assert_int_equal(sgfs_job_run(job, &err), SGFS_ESTOPPED);
         assert_null(sgfs_job_result(job));
         sgfs_job_free(job);

@@ -46,18 +46,19 @@ static void set(sgfs_config *cfg, const char *key, const char *value) {
 
 /* ---- quantiles ------------------------------------------------------------------------------- */
 
+static const double shares[] = {0.05, 0.5, 0.95};
+
 static int by_size(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 static void slow_quantiles(int64_t n, const double *x, double q[3]) {
-    const double at[] = {0.05, 0.5, 0.95};
     double *sorted = zeros(n);
     memcpy(sorted, x, (size_t)n * sizeof *x);
     qsort(sorted, (size_t)n, sizeof *sorted, by_size);
     for (int k = 0; k < 3; k++) {
-        double h = at[k] * (double)(n - 1);
+        double h = shares[k] * (double)(n - 1);
         int64_t i = (int64_t)h, next = i + 1 < n ? i + 1 : i;
         q[k] = sorted[i] + (h - (double)i) * (sorted[next] - sorted[i]);
     }
@@ -73,7 +74,7 @@ static void check_quantiles(int64_t n, int kind, uint64_t seed) {
         if (kind == 3) x[i] = 0.1;
     }
     slow_quantiles(n, x, wanted);
-    sgfsi_quantiles(n, x, got);
+    sgfsi_quantiles(n, x, shares, got);
     for (int k = 0; k < 3; k++) assert_near(got[k], wanted[k], 4e-16 * (1 + fabs(wanted[k])), "q");
     free(x);
 }
@@ -91,7 +92,7 @@ static void test_infinite_numbers_have_quantiles(void **state) {
     (void)state;
     double x[40], q[3];
     for (int i = 0; i < 40; i++) x[i] = i < 4 ? -INFINITY : i > 35 ? INFINITY : (double)i;
-    sgfsi_quantiles(40, x, q);
+    sgfsi_quantiles(40, x, shares, q);
     assert_true(q[0] == -INFINITY && q[1] == 19.5 && q[2] == INFINITY);
 }
 
@@ -769,7 +770,7 @@ static void test_stopping_leaves_no_file(void **state) {
     sgfs_job *p =
         sgfs_predict_open(draws, NULL, "predict_rows.csv", "predict_out.csv", t.cfg, &err);
     char temp[64];
-    sgfs_job_stop(p);
+    sgfs_config_stop(t.cfg);
     assert_int_equal(sgfs_job_run(p, &err), SGFS_ESTOPPED);
     char ending[SGFSI_IO_ENDING];
     sgfsi_io_ending(0, ending);

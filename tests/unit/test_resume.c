@@ -229,7 +229,7 @@ static void test_slow_states_are_saved_less_often(void **state) {
 /* ---- stopped at the very end ----------------------------------------------------------------- */
 
 static void stop_at_the_end(const sgfs_progress *p, void *run) {
-    if (p->fraction >= 1) sgfs_run_stop(run);
+    if (p->fraction >= 1) sgfsi_stop_ask(&((sgfs_run *)run)->stop);
 }
 
 static void finish(const sgfs_model *m, const sgfs_config *cfg, bool resume, bool stops,
@@ -238,7 +238,7 @@ static void finish(const sgfs_model *m, const sgfs_config *cfg, bool resume, boo
     sgfs_run *run = resume ? sgfs_run_resume(m, path, cfg, &err) : sgfs_run_open(m, cfg, &err);
     if (run == NULL || (!resume && sgfs_run_attach(run, path, &err) != SGFS_OK))
         fail_msg("%s", err.text);
-    if (stops) sgfs_run_on_progress(run, stop_at_the_end, run);
+    sgfs_config_on_progress(run->cfg, stops ? stop_at_the_end : NULL, run); /* and cfg's */
     sgfs_status status = sgfs_run_all(run, &err), closed = sgfs_run_close(run, &err);
     if ((status != SGFS_OK ? status : closed) != expected)
         fail_msg("%d, %d: %s", status, closed, err.text);

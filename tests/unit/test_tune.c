@@ -692,7 +692,7 @@ static void test_all_diverged_is_an_error_with_a_table(void **state) {
 
 /* Stop in the fourth run of 2 settings x 5 folds: one fold is complete for both. */
 static void stop_soon(const sgfs_progress *p, void *user) {
-    if (p->done >= 3) sgfs_job_stop(user);
+    if (p->done >= 3) sgfs_config_stop(user);
     assert_true(p->fraction >= 0 && p->fraction <= 1);
     assert_string_equal(p->what, "tuning");
     assert_non_null(strstr(p->detail, " of 10 (epsilon=1e-"));
@@ -704,7 +704,7 @@ static void test_stopping_keeps_what_is_done(void **state) {
     sgfs_err err;
     session k = open_session(sgld);
     grid(&k, "epsilon", "1e-3,1e-4");
-    sgfs_job_on_progress(k.tune, stop_soon, k.tune);
+    sgfs_config_on_progress(k.cfg, stop_soon, k.cfg);
     assert_int_equal(sgfs_job_run(k.tune, &err), SGFS_ESTOPPED);
     assert_non_null(strstr(err.text, "after 3 of 10 runs"));
     const sgfs_tune_table *t = sgfs_job_result(k.tune);
@@ -713,7 +713,7 @@ static void test_stopping_keeps_what_is_done(void **state) {
     close_session(&k);
     session early = open_session(sgld);
     grid(&early, "epsilon", "1e-3,1e-4");
-    sgfs_job_stop(early.tune);
+    sgfs_config_stop(early.cfg);
     assert_int_equal(sgfs_job_run(early.tune, &err), SGFS_ESTOPPED);
     t = sgfs_job_result(early.tune);
     assert_string_equal(t->row[1].state, "not run");

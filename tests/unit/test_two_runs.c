@@ -33,14 +33,14 @@ typedef struct work {
     pthread_barrier_t *together;
     sgfs_draws *draws;
     int64_t reports;
-    sgfs_run *run;
+    sgfs_config *cfg;
     char said[600];
 } work;
 
 static void count(const sgfs_progress *progress, void *user) {
     work *w = user;
     w->reports++;
-    if (w->stopped && progress->done > 0) sgfs_run_stop(w->run);
+    if (w->stopped && progress->done > 0) sgfs_config_stop(w->cfg);
 }
 
 static sgfs_config *options(const char *sampler) {
@@ -64,13 +64,13 @@ static void *sample(void *user) {
     work *w = user;
     sgfs_err err = {SGFS_OK, ""};
     if (w->together != NULL) pthread_barrier_wait(w->together);
-    sgfs_config *cfg = options(w->sampler);
+    sgfs_config *cfg = w->cfg = options(w->sampler);
     sgfs_data *data = w->model == NULL ? rows(cfg) : NULL;
     sgfs_model *own = w->model == NULL ? sgfs_model_open("logistic", data, cfg, &err) : NULL;
-    sgfs_run *run = w->run = sgfs_run_open(own != NULL ? own : w->model, cfg, &err);
+    sgfs_run *run = sgfs_run_open(own != NULL ? own : w->model, cfg, &err);
     sgfs_status status = run != NULL ? SGFS_OK : err.code;
     if (status == SGFS_OK && w->path != NULL) status = sgfs_run_attach(run, w->path, &err);
-    if (status == SGFS_OK) sgfs_run_on_progress(run, count, w);
+    if (status == SGFS_OK) sgfs_config_on_progress(cfg, count, w);
     if (status == SGFS_OK) status = sgfs_run_all(run, &err);
     if (status == SGFS_ESTOPPED && w->stopped) status = SGFS_OK;
     if (status == SGFS_OK) status = sgfs_run_close(run, &err);

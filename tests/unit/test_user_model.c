@@ -13,6 +13,7 @@
 #include "chain/run.h"
 #include "diagnostics/summary.h"
 #include "jobs/tune/heldout_loss.h"
+#include "model/user.h"
 #include "posterior/posterior.h"
 #include "tools/check.h"
 
@@ -324,7 +325,7 @@ static void test_models_that_cannot_be_opened(void **state) {
     sgfs_user_model bad[10];
     for (int i = 0; i < 10; i++) bad[i] = good;
     bad[0].size = 0;
-    bad[1].size = sizeof good - sizeof(void *);
+    bad[1].size = offsetof(sgfs_user_model, user);
     bad[2].size = sizeof good + sizeof(void *);
     bad[3].dim = NULL;
     bad[4].scores = NULL;
@@ -626,6 +627,135 @@ static void test_held_out_rows_are_standardised_as_the_chain_saw_them(void **sta
     close_bench(&b);
 }
 
+/* ---- an argument, a prior's precision, parameters that no row informs -------------------------- */
+
+enum { GROUPS = 8, OWN_DIM = GROUPS + 1 }; /* a mean for each group, and the log of their scale */
+
+typedef struct grouped {
+    int opened, closed;
+    double noise; /* sd of the rows: the argument */
+} grouped;
+static grouped counts;
+
+static int open_grouped(const char *argument, void **user) {
+    grouped *g = *user;
+    g->opened++;
+    g->noise = argument[0] != '\0' ? strtod(argument, NULL) : 1;
+    return g->noise > 0 ? 0 : 5;
+}
+
+static void close_grouped(void *user) {
+    ((grouped *)user)->closed++;
+}
+
+static int64_t grouped_dim(int64_t cols, void *user) {
+    return (void)cols, (void)user, OWN_DIM;
+}
+
+static int grouped_scores(const double *theta, const sgfs_rows *r, double *loglik, double *score,
+                          void *user) {
+    double noise = ((const grouped *)user)->noise;
+    for (int64_t i = 0; i < r->n; i++) {
+        int64_t k = (int64_t)r->x[i * r->cols + 1];
+        double z = (r->y[i] - theta[k]) / noise;
+        if (loglik != NULL) loglik[i] = -0.5 * z * z - log(noise);
+        for (int64_t j = 0; score != NULL && j < OWN_DIM; j++)
+            score[i * OWN_DIM + j] = j == k ? z / noise : 0;
+    }
+    return 0;
+}
+
+static int grouped_prior(const double *theta, int64_t dim, double *lp, double *grad, void *user) {
+    double s = theta[GROUPS], p = exp(-2 * s), ss = 0;
+    for (int64_t k = 0; k < GROUPS; k++) ss += theta[k] * theta[k];
+    if (lp != NULL) *lp = -GROUPS * s - 0.5 * p * ss - 0.125 * s * s;
+    for (int64_t k = 0; grad != NULL && k < dim; k++)
+        grad[k] = k < GROUPS ? -p * theta[k] : p * ss - GROUPS - 0.25 * s;
+    return (void)user, 0;
+}
+
+static int grouped_precision(const double *theta, int64_t dim, double *precision, void *user) {
+    (void)theta, (void)user;
+    for (int64_t k = 0; k < dim; k++) precision[k] = k < GROUPS ? 0.385 : 2 * GROUPS;
+    return 0;
+}
+
+static bench open_grouped_bench(const sgfs_user_model *calls, const char *argument) {
+    static double group[40 * GROUPS], y[40 * GROUPS];
+    uint64_t s = 88;
+    for (int i = 0; i < 40 * GROUPS; i++) {
+        group[i] = i % GROUPS;
+        y[i] = 1.7 * (i % GROUPS) - 5 + 0.7 * next_normal(&s);
+    }
+    bench b = wrap(40 * GROUPS, 1, group, y);
+    set(&b, "model.argument", argument);
+    open_calls(&b, calls);
+    return b;
+}
+
+static sgfs_user_model grouped_calls(void) {
+    counts = (grouped){0};
+    return (sgfs_user_model){.size = sizeof(sgfs_user_model),
+                             .dim = grouped_dim,
+                             .scores = grouped_scores,
+                             .log_prior = grouped_prior,
+                             .open = open_grouped,
+                             .close = close_grouped,
+                             .user = &counts};
+}
+
+/* Each model is opened with the text and closed; without `open` a text is refused, and so is one
+ * that `open` refuses. */
+static void test_a_model_gets_its_argument(void **state) {
+    (void)state;
+    sgfs_err err;
+    sgfs_user_model calls = grouped_calls();
+    bench b = open_grouped_bench(&calls, "0.7");
+    assert_true(counts.opened == 1 && counts.closed == 0 && counts.noise == 0.7);
+    sgfs_config_set(b.cfg, "model.argument", "-1", NULL);
+    assert_null(sgfs_model_user(&calls, b.data, b.cfg, &err));
+    assert_says(err.text, "`open` of model user returned error 5");
+    calls.open = NULL;
+    assert_null(sgfs_model_user(&calls, b.data, b.cfg, &err));
+    assert_int_equal(err.code, SGFS_EUSAGE);
+    assert_says(err.text, "has no callback `open`");
+    close_bench(&b);
+    assert_true(counts.opened == 2 && counts.closed == 1);
+}
+
+/* The scale of the groups is in no row: where SGFS runs away it is named, and with what helps it
+ * runs. */
+static void test_parameters_that_no_row_informs_are_named(void **state) {
+    (void)state;
+    sgfs_err err = {SGFS_OK, ""};
+    char names[100];
+    sgfs_user_model calls = grouped_calls();
+    for (int k = 0; k < 3; k++) {
+        if (k == 2) calls.prior_precision = grouped_precision;
+        bench b = open_grouped_bench(&calls, "0.7");
+        set(&b, "sampler.kind", "sgfs-f");
+        set(&b, "run.batch", "80");
+        set(&b, "run.warmup", "400");
+        set(&b, "run.draws", "400");
+        if (k == 1) set(&b, "fisher.ridge", "0.1");
+        assert_int_equal(sgfsi_user_uninformed(b.m, names, sizeof names), 1);
+        assert_string_equal(names, "\"theta[9]\"");
+        for (int64_t j = 0; k == 2 && j < OWN_DIM; j++)
+            assert_true(b.m->precision[j] == (j < GROUPS ? 0.385 : 2 * GROUPS));
+        sgfs_run *run = sgfs_run_open(b.m, b.cfg, &err);
+        sgfs_status status = run != NULL ? sgfs_run_all(run, &err) : err.code;
+        if (k == 0) {
+            assert_int_equal(status, SGFS_ENUMERIC);
+            assert_says(err.text, "No row informs \"theta[9]\"");
+            assert_says(err.text, "--fisher-ridge 0.1");
+        } else if (status != SGFS_OK) {
+            fail_msg("%s", err.text);
+        }
+        sgfs_run_free(run);
+        close_bench(&b);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scores_are_the_gradient),
@@ -638,6 +768,8 @@ int main(void) {
         cmocka_unit_test(test_a_callback_that_fails_ends_the_chain_and_loses_nothing),
         cmocka_unit_test(test_the_search_for_the_mode_says_what_failed),
         cmocka_unit_test(test_an_impossible_row_is_an_answer_only_without_a_gradient),
+        cmocka_unit_test(test_a_model_gets_its_argument),
+        cmocka_unit_test(test_parameters_that_no_row_informs_are_named),
         cmocka_unit_test(test_held_out_rows_are_standardised_as_the_chain_saw_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,7 +55,8 @@ sgfs_status sgfsi_libsvm_count(const char *path, const sgfsi_read_options *optio
     while (status == SGFS_OK && got) {
         s.used = 0;
         status = sgfsi_libsvm_next(&s, &got, err);
-        if (s.rows % TICK_ROWS == 0) sgfsi_tick(&ticker, sgfsi_libsvm_fraction(&s));
+        if (status == SGFS_OK && s.rows % TICK_ROWS == 0)
+            status = sgfsi_tick(&ticker, sgfsi_libsvm_fraction(&s), err);
     }
     *rows = s.rows;
     *cols = columns_of(&s);

@@ -50,7 +50,8 @@ static sgfs_status verify_part(const sgfsi_part *part, int64_t threads, sgfsi_ti
         }
         if (bad < to) return sgfsi_packed_check(part, bad, err);
         (void)madvise(at, bytes, MADV_DONTNEED);
-        sgfsi_tick(ticker, (double)to / (double)all);
+        sgfs_status status = sgfsi_tick(ticker, (double)to / (double)all, err);
+        if (status != SGFS_OK) return status;
     }
     return SGFS_OK;
 }

@@ -73,7 +73,7 @@ static sgfs_status choose_rows(work *w, int64_t place, bool learning, rows *list
                                "pack` writes them to a file of their own.");
         }
         if (!learning && sgfsi_recipe_full(w->r, INT64_MAX)) break;
-        sgfsi_tick(&w->ticker, (double)first / (double)N);
+        if (status == SGFS_OK) status = sgfsi_tick(&w->ticker, (double)first / (double)N, err);
     }
     free(x);
     w->none = status == SGFS_OK && list->n == 0 && N > 0;
@@ -120,7 +120,7 @@ static sgfs_status each_block(work *w, int64_t k, bool single, void *cells, int6
                 ((float *)cells)[*made * cols + i] = (float)out[i];
             *made += kept;
         }
-        sgfsi_tick(&w->ticker, (double)first / (double)N);
+        if (status == SGFS_OK) status = sgfsi_tick(&w->ticker, (double)first / (double)N, err);
     }
     free(in);
     free(out);

@@ -294,6 +294,7 @@ sgfs_status sgfsi_reference_chain_run(sgfsi_audit *a, sgfsi_reference_chain *p, 
                                       sgfs_err *err) {
     sgfs_config *cfg = sgfs_config_new();
     if (cfg == NULL) return sgfsi_fail_memory(err, "the audit");
+    sgfsi_config_share(cfg, sgfsi_config_log(a->job.cfg));
     sgfs_config_on_message(cfg, pass_first, a);
     a->opened = sgfsi_now();
     sgfs_status status = set_options(a, p, cfg, err);

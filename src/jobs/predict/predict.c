@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "diagnostics/interval.h"
 #include "jobs/reopen.h"
 #include "model/user.h"
 
@@ -24,6 +25,8 @@ enum { SLOTS = 4 }; /* blocks for each thread between two looks at the file */
 static const sgfs_option options[] = {
     {"predict.draws", "max-draws", SGFS_INTEGER, "auto", 1, 1e15, NULL,
      "use at most this many draws, evenly over the chains (auto: all)"},
+    {"predict.key", "key", SGFS_TEXT, "", 1, 0, NULL,
+     "a column of the new rows (CSV) whose cells stand first in each line of the output"},
     {"predict.model", "model", SGFS_TEXT, "", 1, 0, NULL,
      "the shared object of a run made with a model of your own"},
     SGFSI_OPTIONS_END};
@@ -90,6 +93,19 @@ static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err 
     p->slots = SLOTS * p->job.threads;
     p->width = kind->predict != NULL ? m->outputs : 1;
     p->most = sgfsi_predict_rows(m, p->width, p->draws);
+    p->seed = (uint64_t)sgfsi_config_int(p->job.cfg, "run.seed");
+    sgfsi_interval_kind tails;
+    status = sgfsi_interval_read(sgfsi_config_text(p->job.cfg, "summary.interval"),
+                                 &p->result.interval, &tails, err);
+    if (status != SGFS_OK) return status;
+    if (tails == SGFSI_HIGHEST_DENSITY)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--interval hdi is for parameters; a prediction's interval lies between "
+                          "two quantiles: give its share alone.");
+    for (int k = 0; k < SGFSI_QUANTILES; k++) /* of 0.9 exactly 0.05 and 0.95 */
+        p->at[k] = (100 + (k - 1) * (100 * p->result.interval)) / 200;
+    status = sgfsi_predict_introduce(p, err);
+    if (status != SGFS_OK) return status;
     return sgfsi_tally_open(&p->tally, &m->labels, &p->job.arena, err);
 }
 
@@ -100,12 +116,12 @@ static void caution(sgfsi_predict *p, const sgfs_draws *draws) {
     const char *state = draws->state != NULL ? draws->state : "unfinished";
     /* An interval between quantiles of S draws covers (S - 1)/(S + 1) of what it says; where that
      * costs more than a point it should be known. */
-    double S = (double)p->draws;
-    if (m->labels.count == 0 && m->kind->resample != NULL && 0.9 * (S - 1) / (S + 1) <= 0.89)
+    double S = (double)p->draws, share = p->result.interval, covers = share * (S - 1) / (S + 1);
+    if (m->labels.count == 0 && m->kind->resample != NULL && covers <= share - 0.01)
         sgfsi_say(log, SGFS_WARNING,
-                  "A 90 %% interval from %lld predictive draws covers %.0f %% where the model is "
-                  "right: 200 draws or more make that 89 %% and better.",
-                  (long long)p->draws, 90 * (S - 1) / (S + 1));
+                  "A %.3g %% interval from %lld predictive draws covers %.0f %% where the model is "
+                  "right: 200 draws or more come within a point of it.",
+                  100 * share, (long long)p->draws, 100 * covers);
     p->result.state = sgfsi_arena_text(&p->job.arena, state);
     if (strcmp(state, "complete") != 0)
         sgfsi_say(log, SGFS_WARNING,
@@ -129,28 +145,41 @@ sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const sgfs_user_model *user
                             sgfs_err *err) {
     sgfs_err own = {SGFS_OK, ""};
     if (err == NULL) err = &own;
-    sgfsi_predict *p =
-        sgfsi_job_new(&sgfsi_job_predict, sizeof *p, draws != NULL && data != NULL ? cfg : NULL,
-                      "sgfs_predict_open: draws, data and a config are needed.", err);
+    sgfsi_predict *p = sgfsi_job_new(&sgfsi_job_predict, sizeof *p, draws != NULL ? cfg : NULL,
+                                     "sgfs_predict_open: draws and a config are needed.", err);
     if (p == NULL) return NULL;
-    p->path = sgfsi_arena_text(&p->job.arena, data);
+    pthread_mutex_init(&p->lock, NULL);
+    if (data != NULL) p->path = sgfsi_arena_text(&p->job.arena, data);
     if (out != NULL) p->out = sgfsi_arena_text(&p->job.arena, out);
     size_t length = out != NULL ? strlen(out) : 0;
     p->array = length >= 4 && strcmp(out + length - 4, ".npy") == 0;
-    sgfs_status status = p->path == NULL || (out != NULL && p->out == NULL)
+    sgfs_status status = (data != NULL && p->path == NULL) || (out != NULL && p->out == NULL)
                              ? sgfsi_fail_memory(err, "predictions")
                              : SGFS_OK;
+    if (status == SGFS_OK && (out == NULL || p->array) &&
+        !sgfsi_config_auto(p->job.cfg, "predict.key"))
+        status = sgfsi_fail(err, SGFS_EUSAGE,
+                            "--key is for the lines of predictions: name a CSV file, --out FILE.");
+    if (data == NULL && out != NULL)
+        status = sgfsi_fail(err, SGFS_EUSAGE,
+                            "sgfs_predict_open: predictions of rows in memory go to memory.");
     if (status == SGFS_OK && user_model != NULL) status = take_calls(p, draws, user_model, err);
     if (status == SGFS_OK) status = open_all(p, draws, err);
     if (status == SGFS_OK) caution(p, draws);
     if (status == SGFS_OK && p->result.state == NULL)
         status = sgfsi_fail_memory(err, "predictions");
+    if (status == SGFS_OK && data == NULL) p->job.result = &p->result;
     return sgfsi_job_opened(&p->job, status);
 }
 
 static void close_predict(sgfs_job *job) {
     sgfsi_predict *p = (sgfsi_predict *)job;
-    for (int64_t k = 0; p->slot != NULL && k < p->slots; k++) free(p->slot[k].text.bytes);
+    for (int64_t k = 0; p->slot != NULL && k < p->slots; k++) {
+        free(p->slot[k].text.bytes);
+        free(p->slot[k].in.keys.bytes);
+    }
+    sgfsi_workspaces_free(p->idle);
+    pthread_mutex_destroy(&p->lock);
     sgfsi_newrows_close(&p->rows);
     sgfsi_user_free(p->kind);
 }
@@ -214,8 +243,13 @@ static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
                                               .q = q,
                                               .pit = slot->pit[i]};
                 sgfsi_tally_add(&p->tally, &row);
-                if (p->tally.labels->count == 2)
-                    p->rank[(row.y > 0) * SGFSI_RANKS + sgfsi_predict_rank(row.mean[1])]++;
+                const sgfsi_labels *labels = p->tally.labels;
+                if (labels->count == 0) continue;
+                int64_t shown = labels->count == 2 ? 1 : sgfsi_tally_best(labels->count, row.mean);
+                sgfsi_rank *rank = &p->rank[sgfsi_predict_rank(row.mean[shown])];
+                rank->rows++;
+                rank->predicted += row.mean[shown];
+                rank->observed += sgfsi_labels_class(labels, row.y) == shown;
             }
             p->done += slot->in.batch.n;
         }
@@ -253,6 +287,10 @@ static sgfs_status count_rows(const sgfsi_predict *p, sgfsi_outfile *file, sgfs_
 static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     sgfsi_predict *p = (sgfsi_predict *)job;
     sgfsi_outfile file = {.f = NULL};
+    if (p->path == NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "sgfs_job_run: the job has no file of rows; sgfs_predict_rows hands it "
+                          "some.");
     sgfs_status status = sgfsi_predict_room(p, err);
     if (status == SGFS_OK && p->out != NULL) {
         bool overwrite = sgfsi_config_flag(job->cfg, "output.overwrite");
@@ -263,9 +301,10 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     if (status == SGFS_OK && p->array) status = count_rows(p, &file, err);
     if (status == SGFS_OK && p->out != NULL) status = sgfsi_outfile_commit(&file, err);
     else if (p->out != NULL) sgfsi_outfile_abandon(&file);
-    if (status == SGFS_OK) status = sgfsi_predict_conclude(p, err);
-    if (status == SGFS_OK) job->result = &p->result;
-    return status;
+    if (status != SGFS_OK) return status;
+    sgfsi_predict_conclude(p);
+    job->result = &p->result;
+    return SGFS_OK;
 }
 
 const sgfsi_job_kind sgfsi_job_predict = {.stage = "predict",

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 
 #include "base/io.h"
@@ -25,9 +26,17 @@ typedef struct sgfsi_predict_slot {
     sgfs_err err;
 } sgfsi_predict_slot;
 
+typedef struct sgfsi_workspace sgfsi_workspace;
+
+/* Rows of about one predicted probability. */
+typedef struct sgfsi_rank {
+    int64_t rows, observed; /* observed: that have the label */
+    double predicted;       /* sum of probabilities */
+} sgfsi_rank;
+
 typedef struct sgfsi_predict {
     sgfs_job job;
-    char *path, *out; /* of the rows; of the output, or NULL */
+    char *path, *out; /* of the rows, NULL: they are in memory; of the output, or NULL */
     bool array;       /* the output is a .npy: all draws of each row */
     sgfsi_newrows rows;
     const sgfs_model_kind *kind; /* ours to free where it came from a file */
@@ -36,10 +45,15 @@ typedef struct sgfsi_predict {
     int64_t width, most, slots; /* most: rows of a block */
     sgfsi_predictor *predictor; /* one for each thread */
     sgfsi_predict_slot *slot;   /* slots */
+    uint64_t seed;
+    double at[SGFSI_QUANTILES]; /* the interval's ends, and the middle */
     sgfsi_tally tally;
-    int64_t *rank; /* 2 x SGFSI_RANKS: rows of each of two labels by the second's probability */
-    int64_t done;  /* rows */
+    sgfsi_rank *rank; /* SGFSI_RANKS: of rows, by the second's probability of two labels, or by the
+                       * largest */
+    int64_t done;     /* rows */
     sgfs_prediction result;
+    pthread_mutex_t lock; /* around what follows */
+    sgfsi_workspace *idle;
 } sgfsi_predict;
 
 /* ---- predict_block.c ------------------------------------------------------------------------- */
@@ -60,7 +74,22 @@ static inline int64_t sgfsi_predict_rank(double probability) {
     return at >= SGFSI_RANKS ? SGFSI_RANKS - 1 : at > 0 ? (int64_t)at : 0;
 }
 
+/* Names of what stands beside a prediction: "q5", "q50", "q95"; ends at the interval's. */
+enum { SGFSI_QUANTILE_CHARS = 24 };
+const char *sgfsi_predict_quantile(const sgfsi_predict *p, int k, char out[SGFSI_QUANTILE_CHARS]);
+
+/* ---- predict_rows.c -------------------------------------------------------------------------- */
+
+void sgfsi_workspaces_free(sgfsi_workspace *first);
+
+/* The smallest probability of a rank. */
+static inline double sgfsi_predict_rank_from(int64_t rank) {
+    return 1 / (1 + exp(-0.01 * (double)(rank - SGFSI_RANKS / 2)));
+}
+
 /* ---- predict_result.c ------------------------------------------------------------------------ */
 
-sgfs_status sgfsi_predict_conclude(sgfsi_predict *p, sgfs_err *err);
+/* What is known of the rows before there are any: columns, labels. */
+sgfs_status sgfsi_predict_introduce(sgfsi_predict *p, sgfs_err *err);
+void sgfsi_predict_conclude(sgfsi_predict *p);
 sgfsi_json *sgfsi_predict_json(const sgfs_job *job);

@@ -2,10 +2,11 @@
  * predict_block.c: one block of rows: every draw on it, then for each row the averages and
  * quantiles, and its line of the output.
  *
- * The output is CSV with a header: for labels
+ * The output is CSV with a header: the key, where one is wanted, then for labels
  *     prediction, then for each label p[label], q5[label], q50[label], q95[label]
  * and for numbers
  *     mean, q5, q50, q95
+ * (of another interval than 90 %: others)
  * and, where the file has the target, target and log_density. Numbers read back to the same bits.
  * A row that lacks values has empty cells, so that lines stay beside the rows of the data; one that
  * lacks its target lacks the last two. A name in .npy has all draws behind these numbers instead:
@@ -13,6 +14,7 @@
  * Lines are made here, by the threads, and written elsewhere, in order.
  */
 #include <math.h>
+#include <string.h>
 
 #include "base/npy.h"
 #include "jobs/predict/predict.h"
@@ -29,11 +31,10 @@ int64_t sgfsi_predict_rows(const sgfs_model *m, int64_t width, int64_t draws) {
 
 sgfs_status sgfsi_predict_room(sgfsi_predict *p, sgfs_err *err) {
     sgfsi_arena *arena = &p->job.arena;
-    uint64_t seed = (uint64_t)sgfsi_config_int(p->job.cfg, "run.seed");
     sgfs_status status = SGFS_OK;
     p->slot = sgfsi_arena_alloc(arena, p->slots, sizeof *p->slot);
     p->predictor = sgfsi_arena_alloc(arena, p->job.threads, sizeof *p->predictor);
-    p->rank = sgfsi_arena_alloc(arena, 2 * SGFSI_RANKS, sizeof *p->rank);
+    p->rank = sgfsi_arena_alloc(arena, SGFSI_RANKS, sizeof *p->rank);
     if (p->slot == NULL || p->predictor == NULL || p->rank == NULL)
         return sgfsi_fail_memory(err, "predictions");
     for (int64_t k = 0; k < p->slots && status == SGFS_OK; k++) {
@@ -47,12 +48,18 @@ sgfs_status sgfsi_predict_room(sgfsi_predict *p, sgfs_err *err) {
     for (int64_t k = 0; k < p->job.threads && status == SGFS_OK; k++) {
         status =
             sgfsi_predictor_open(&p->predictor[k], p->rows.model, p->most, p->draws, arena, err);
-        p->predictor[k].seed = seed;
+        p->predictor[k].seed = p->seed;
+        memcpy(p->predictor[k].at, p->at, sizeof p->at);
     }
     return status;
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
+
+const char *sgfsi_predict_quantile(const sgfsi_predict *p, int k, char out[SGFSI_QUANTILE_CHARS]) {
+    snprintf(out, SGFSI_QUANTILE_CHARS, "q%.6g", 100 * p->at[k]);
+    return out;
+}
 
 void sgfsi_predict_head(const sgfsi_predict *p, FILE *f) {
     const sgfsi_labels *labels = &p->rows.model->labels;
@@ -61,22 +68,35 @@ void sgfsi_predict_head(const sgfsi_predict *p, FILE *f) {
         sgfsi_npy_head(f, 3, shape);
         return;
     }
-    fputs(labels->count > 0 ? "prediction" : "mean,q5,q50,q95", f);
+    char name[SGFSI_QUANTILES][SGFSI_QUANTILE_CHARS], what[SGFSI_QUANTILE_CHARS + 2];
+    for (int j = 0; j < SGFSI_QUANTILES; j++) (void)sgfsi_predict_quantile(p, j, name[j]);
+    if (p->rows.wanted.key != NULL) {
+        sgfsi_export_cell(f, "", p->rows.wanted.key, "");
+        fputc(',', f);
+    }
+    if (labels->count > 0) fputs("prediction", f);
+    else fprintf(f, "mean,%s,%s,%s", name[0], name[1], name[2]);
     /* "p[no],q5[no],...": the label inside the name, quoted as a whole where it has to be. */
     for (int64_t k = 0; k < labels->count; k++) {
-        static const char *const what[] = {"p[", "q5[", "q50[", "q95["};
-        for (size_t j = 0; j < sizeof what / sizeof what[0]; j++) {
+        for (int j = -1; j < SGFSI_QUANTILES; j++) {
+            snprintf(what, sizeof what, "%s[", j < 0 ? "p" : name[j]);
             fputc(',', f);
-            sgfsi_export_cell(f, what[j], labels->name[k], "]");
+            sgfsi_export_cell(f, what, labels->name[k], "]");
         }
     }
     fputs(p->rows.known ? ",target,log_density\n" : "\n", f);
 }
 
-static void put_line(const sgfsi_predict *p, const sgfsi_predict_slot *slot, int64_t i, FILE *f) {
+/* key: the text of the row's key, or NULL. */
+static void put_line(const sgfsi_predict *p, const sgfsi_predict_slot *slot, int64_t i,
+                     const char *key, FILE *f) {
     const sgfsi_labels *labels = &p->rows.model->labels;
     const double *mean = slot->mean + i * p->width, *q = slot->q + i * p->width * SGFSI_QUANTILES;
     bool named = labels->count > 0;
+    if (key != NULL) {
+        sgfsi_export_cell(f, "", key, "");
+        fputc(',', f);
+    }
     if (slot->in.lacks[i] == SGFSI_LACKS_VALUES) {
         int64_t cells = (named ? 1 : 0) + p->width * (1 + SGFSI_QUANTILES) + 2 * p->rows.known;
         while (--cells > 0) fputc(',', f);
@@ -149,11 +169,14 @@ void sgfsi_predict_block(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_pre
     FILE *f = p->out != NULL ? sgfsi_io_memory(&slot->text) : NULL;
     if (slot->status == SGFS_OK && p->out != NULL && f == NULL)
         slot->status = sgfsi_fail_memory(&slot->err, "lines of the output");
+    const char *key = p->rows.wanted.key != NULL ? slot->in.keys.bytes : NULL;
     for (int64_t i = 0; i < slot->in.batch.n && slot->status == SGFS_OK; i++) {
+        const char *own = key;
+        if (key != NULL) key += strlen(key) + 1;
         bool lacks = slot->in.lacks[i] == SGFSI_LACKS_VALUES;
         if (f != NULL && p->array) put_draws(p, predictor, i, lacks, f);
         if (read_row(p, predictor, slot, i)) {
-            if (f != NULL && !p->array) put_line(p, slot, i, f);
+            if (f != NULL && !p->array) put_line(p, slot, i, own, f);
             continue;
         }
         slot->status =

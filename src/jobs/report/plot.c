@@ -287,7 +287,7 @@ sgfs_status sgfsi_plot_all(sgfsi_report *r, sgfs_err *err) {
     sgfs_status status =
         write_script(r, &script) ? SGFS_OK : sgfsi_fail_memory(err, "the pictures");
     if (status == SGFS_OK)
-        status = sgfsi_child_run(words, &script, SECONDS, &r->job.stop, &printed, err);
+        status = sgfsi_child_run(words, &script, SECONDS, sgfsi_job_stop(&r->job), &printed, err);
     free(script.bytes);
     if (status == SGFS_OK && r->kind == NULL)
         status = take_pictures(r, printed.bytes, printed.bytes + printed.used, err);

@@ -166,9 +166,9 @@ static sgfs_status open_trial(sgfsi_tune *t, int64_t index, const sgfs_model *m,
     if (trial->cfg == NULL || trial->loss == NULL) return sgfsi_fail_memory(err, "the grid");
     sgfs_config_on_message(trial->cfg, NULL, NULL);
     /* settings are compared at their own lengths */
-    sgfs_status status = sgfsi_config_auto(trial->cfg, "run.ess")
-                             ? sgfsi_config_default(trial->cfg, "run.ess", "0", err)
-                             : SGFS_OK;
+    sgfs_status status = sgfsi_config_part(trial->cfg, sgfsi_tune_on_run, t, err);
+    if (status == SGFS_OK && sgfsi_config_auto(trial->cfg, "run.ess"))
+        status = sgfsi_config_default(trial->cfg, "run.ess", "0", err);
     /* Combination `index`: the last axis runs fastest. */
     char text[512] = "";
     int64_t stride = t->trials;

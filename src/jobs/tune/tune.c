@@ -109,13 +109,11 @@ static void close_tune(sgfs_job *job) {
 
 /* ---- one run --------------------------------------------------------------------------------- */
 
-/* Every tenth of a second of a run. The run is stopped from here and not from the signal handler,
- * where it might just be going away. */
-static void on_run_progress(const sgfs_progress *p, void *user) {
+/* A few times a second of a run. */
+void sgfsi_tune_on_run(const sgfs_progress *p, void *user) {
     sgfsi_tune *t = user;
     double done = t->done + t->at_hand->work * p->fraction;
     int64_t runs = t->trials * t->folds;
-    if (sgfsi_job_stopping(&t->job)) sgfs_run_stop(t->running);
     sgfsi_job_report(&t->job, t->total > 0 ? done / t->total : 0, t->run - 1, runs,
                      "run %lld of %lld (%.500s)", (long long)t->run, (long long)runs,
                      t->at_hand->setting);
@@ -139,7 +137,7 @@ static sgfs_status judge(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run,
     } else {
         sgfsi_heldout h;
         sgfs_status status = sgfsi_heldout_score(run->model, draws, f->row + f->training, f->hidden,
-                                                 t->job.threads, &t->job.stop, &h, err);
+                                                 t->job.threads, sgfsi_job_stop(&t->job), &h, err);
         if (status != SGFS_OK) return status;
         for (int64_t g = 0; t->share > 0 && g < h.groups; g++)
             trial->loss[trial->units++] = h.group[g];
@@ -166,7 +164,6 @@ static sgfs_status judge(sgfsi_tune *t, sgfsi_trial *trial, const sgfs_run *run,
 /* A chain that left the numbers is a result; a stop by --max-time leaves fewer draws. */
 static sgfs_status run_trial(sgfsi_tune *t, sgfsi_trial *trial, sgfs_run *run, const sgfsi_folds *f,
                              sgfs_err *err) {
-    sgfs_run_on_progress(run, on_run_progress, t);
     sgfs_status status = sgfs_run_all(run, err);
     trial->seconds += run->seconds;
     if (status == SGFS_ENUMERIC) {
@@ -189,10 +186,9 @@ static sgfs_status try_all(sgfsi_tune *t, const sgfs_model *m, const sgfsi_folds
         t->run++;
         t->at_hand = trial;
         if (!trial->diverged && !trial->empty) {
-            t->running = sgfs_run_open(m, trial->cfg, err);
-            status = t->running != NULL ? run_trial(t, trial, t->running, f, err) : sgfsi_why(err);
-            sgfs_run_free(t->running);
-            t->running = NULL;
+            sgfs_run *run = sgfs_run_open(m, trial->cfg, err);
+            status = run != NULL ? run_trial(t, trial, run, f, err) : sgfsi_why(err);
+            sgfs_run_free(run);
         }
         t->done += trial->work;
         t->finished += status == SGFS_OK;

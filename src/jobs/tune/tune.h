@@ -44,7 +44,6 @@ typedef struct sgfsi_tune {
     sgfs_tune_table table;
     double done, total;    /* work */
     int64_t run, finished; /* at hand, from 1; how many are done */
-    sgfs_run *running;
     const sgfsi_trial *at_hand;
 } sgfsi_tune;
 
@@ -54,6 +53,9 @@ sgfs_status sgfsi_tune_grid(sgfsi_tune *t, const char *option, const char *value
 /* grid.c: lay out every combination of the axes; without axes, a grid around the step that the
  * sampler would choose for `m`. Then have every setting checked as a run on m would be. */
 sgfs_status sgfsi_tune_lay_out(sgfsi_tune *t, const sgfs_model *m, sgfs_err *err);
+
+/* The progress of the run at hand is a part of the job's. */
+void sgfsi_tune_on_run(const sgfs_progress *p, void *tune);
 
 /* ranking.c: fill t->table from what the trials have so far. */
 sgfs_status sgfsi_tune_rank(sgfsi_tune *t, sgfs_err *err);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ * newrows_memory.c: new rows from the caller's memory: what a reader does with the cells of a file,
+ * done with numbers and texts that are there already.
+ *
+ *     columns of the run's file -> words by their numbers -> the run's transforms -> x, exposure
+ *
+ * Nothing here changes what was opened, so that any number of threads may take rows at once, each
+ * with a block of its own.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "files/text/date.h"
+#include "jobs/newrows.h"
+
+/* The recipe of the run, and the words of its columns as they are looked up. */
+sgfs_status sgfsi_newrows_columns(sgfsi_newrows *r, sgfs_err *err) {
+    r->inputs = r->wanted.features;
+    r->input = r->wanted.feature;
+    sgfs_status status = SGFS_OK;
+    if (r->wanted.recipe != NULL)
+        status = sgfsi_recipe_recall(&r->recipe, r->wanted.recipe, 0, err);
+    if (status == SGFS_OK && r->recipe != NULL && r->wanted.zero_words)
+        status = sgfsi_recipe_zero_words(r->recipe, err);
+    if (status != SGFS_OK) return status;
+    if (r->recipe != NULL) r->inputs = sgfsi_recipe_inputs(r->recipe, &r->input);
+    r->words = sgfsi_arena_alloc(&r->arena, r->inputs + 1, sizeof *r->words);
+    if (r->words == NULL) return sgfsi_fail_memory(err, "the columns");
+    for (int64_t j = 0; j < r->inputs && r->recipe != NULL; j++) {
+        const sgfsi_dictionary *known = sgfsi_recipe_words(r->recipe, j);
+        for (int64_t k = 0; known != NULL && k < known->count; k++) {
+            if (sgfsi_words_add(&r->words[j], known->word[k], strlen(known->word[k])) < 0)
+                return sgfsi_fail_memory(err, "the words");
+        }
+    }
+    return SGFS_OK;
+}
+
+sgfs_status sgfsi_newrows_memory_room(const sgfsi_newrows *r, int64_t most,
+                                      sgfsi_newrows_block *block, sgfsi_arena *arena,
+                                      sgfs_err *err) {
+    sgfs_status status = sgfsi_newrows_room(r, most, block, arena, err);
+    if (status == SGFS_OK && !SGFSI_ROOM(arena, most * r->inputs + 1, &block->raw))
+        status = sgfsi_fail_memory(err, "a block of rows");
+    return status;
+}
+
+/* The number that a cell has among the columns that the recipe starts from; NaN: it is missing. */
+static sgfs_status take_cell(const sgfsi_newrows *r, const sgfs_new_rows *rows, int64_t i,
+                             int64_t j, double *out, bool *unseen, sgfs_err *err) {
+    const sgfsi_word_list *words = &r->words[j];
+    double number = rows->x != NULL ? rows->x[i * r->inputs + j] : NAN;
+    const char *text = rows->words != NULL ? rows->words[i * r->inputs + j] : NULL;
+    bool missing = words->count > 0 && rows->words != NULL ? text == NULL : isnan(number);
+    if (text != NULL && r->recipe != NULL && sgfsi_recipe_dates(r->recipe, j)) {
+        if (sgfsi_date_hours(text, strlen(text), out)) return SGFS_OK;
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "sgfs_predict_rows: row %lld: column \"%.60s\" holds \"%.60s\", which is "
+                          "no date as 2024-03-17T08:30.",
+                          (long long)i, r->input[j], text);
+    }
+    *out = number;
+    if (missing && r->wanted.na != SGFSI_NA_ERROR) return *out = NAN, SGFS_OK;
+    if (words->count == 0) {
+        if (isfinite(number)) return SGFS_OK;
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "sgfs_predict_rows: row %lld: column \"%.60s\" is not a finite number; "
+                          "leave such rows out, or set \"data.na\" to \"drop\", which leaves their "
+                          "predictions NaN.",
+                          (long long)i, r->input[j]);
+    }
+    /* As in files, a word that is missing is a word of its own. */
+    if (missing) text = "NA";
+    if (text != NULL) *out = (double)sgfsi_words_find(words, text, strlen(text));
+    if (*out >= 0 && *out < (double)words->count && *out == floor(*out)) return SGFS_OK;
+    *out = (double)words->count;
+    *unseen = true;
+    if (r->wanted.zero_words) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "sgfs_predict_rows: row %lld: column \"%.60s\" holds \"%.60s\", which the "
+                      "run has not seen; leave such rows out, or set \"data.new_words\" to "
+                      "\"zero\".",
+                      (long long)i, r->input[j], text != NULL ? text : "a number of no word");
+}
+
+sgfs_status sgfsi_newrows_take(const sgfsi_newrows *r, const sgfs_new_rows *rows, int64_t first,
+                               int64_t n, sgfsi_newrows_block *block, int64_t *new_words,
+                               sgfs_err *err) {
+    const sgfs_data *d = r->data;
+    const int64_t inputs = r->inputs;
+    double *x = block->x + (d->p - d->features);
+    for (int64_t i = 0; i < n; i++) {
+        bool unseen = false;
+        double *to = r->recipe != NULL ? block->raw + i * inputs : x + i * d->p;
+        block->lacks[i] = SGFSI_LACKS_NOTHING;
+        for (int64_t j = 0; j < inputs; j++) {
+            sgfs_status status = take_cell(r, rows, first + i, j, &to[j], &unseen, err);
+            if (status != SGFS_OK) return status;
+            if (r->wanted.na != SGFSI_NA_DROP || !isnan(to[j])) continue;
+            to[j] = 0;
+            block->lacks[i] = SGFSI_LACKS_VALUES;
+        }
+        if (rows->exposure != NULL) block->offset[i] = rows->exposure[first + i];
+        *new_words += unseen;
+    }
+    int64_t bad = -1;
+    if (r->recipe != NULL) {
+        sgfs_status status = sgfsi_recipe_columns(r->recipe, n, block->raw, x, d->p, &bad, err);
+        const sgfs_err was = *err;
+        if (bad >= 0)
+            return sgfsi_fail(err, was.code, "sgfs_predict_rows: row %lld: %s",
+                              (long long)(first + bad), was.text);
+        if (status != SGFS_OK) return status;
+    }
+    bad = sgfsi_newrows_finish(r, n, block);
+    if (bad < 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "sgfs_predict_rows: row %lld: the exposure is %g; it must be positive.",
+                      (long long)(first + bad), block->offset[bad]);
+}
