@@ -19,3 +19,7 @@ bool sgfsi_summary_wants(const char *params, const char *name);
 sgfs_status sgfsi_summary_rows(const sgfs_draws *d, const sgfsi_used *used, int64_t threads,
                                const sgfs_config *cfg, sgfs_summary *s, sgfsi_arena *arena,
                                sgfs_err *err);
+/* The `top` largest effects of the groups of a factor in place of the rows (summary_effects.c).
+ * SGFS_EUSAGE: the run has no such factor. */
+sgfs_status sgfsi_summary_effects(const sgfs_draws *d, const char *factor, int64_t top,
+                                  sgfs_summary *s, sgfsi_arena *arena, sgfs_err *err);

@@ -220,4 +220,5 @@ const sgfs_sampler_kind sgfs_sampler_groups = {
     .open = open_groups,
     .step = step,
     .fields = fields,
+    .effects = sgfsi_groups_effects,
 };

@@ -85,6 +85,9 @@ static inline double sgfsi_group_density(double x) {
     return isnan(x) || x == INFINITY ? -INFINITY : x;
 }
 
+/* The hook `effects` (groups_effects.c). */
+sgfsi_json *sgfsi_groups_effects(const sgfs_sampler *const *chain, int64_t chains);
+
 /* ---- moves (groups_moves.c, groups_scales.c), of term e->k in iteration e->t ------------------- */
 
 /* All groups; *accepted: which share of them. */

@@ -265,6 +265,7 @@ void sgfs_draws_free(sgfs_draws *draws) {
     free(draws->path);
     sgfsi_json_free(draws->header);
     sgfsi_json_free(draws->audit);
+    free(draws->effects);
     free(draws);
 }
 
@@ -284,7 +285,9 @@ sgfs_draws *sgfsi_draws_copy(const sgfs_draws *d, sgfs_err *err) {
     /* The state replaces the one that new draws begin with. */
     char *state = strdup(d->state);
     copy->audit = sgfsi_json_copy(d->audit);
-    if (status == SGFS_OK && (state == NULL || (copy->audit == NULL) != (d->audit == NULL)))
+    copy->effects = d->effects != NULL ? strdup(d->effects) : NULL;
+    if (status == SGFS_OK && (state == NULL || (copy->audit == NULL) != (d->audit == NULL) ||
+                              (copy->effects == NULL) != (d->effects == NULL)))
         status = sgfsi_fail_memory(err, "the draws");
     if (status != SGFS_OK) {
         free(state);

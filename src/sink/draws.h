@@ -58,8 +58,10 @@ struct sgfs_draws {
     char **stat;              /* S names, malloc'ed; stat[0] is "lp" */
     sgfsi_chain_draws *chain; /* chains */
     int64_t thin;
-    char *state;       /* "complete", "stopped early", "failed: ...", "unfinished"; malloc'ed */
-    char *path;        /* the run file it was read from; NULL: none; malloc'ed */
+    char *state; /* "complete", "stopped early", "failed: ...", "unfinished"; malloc'ed */
+    char *path;  /* the run file it was read from; NULL: none; malloc'ed */
+    char *
+        effects; /* of groups, as JSON text (SGFSI_NOTE_EFFECTS); NULL: there are none; malloc'ed */
     sgfsi_json *audit; /* what the last `sgfs audit` of it found; NULL: there was none */
 };
 

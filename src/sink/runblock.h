@@ -21,6 +21,8 @@ enum { SGFSI_BLOCK_DRAWS = 1, SGFSI_BLOCK_INFO = 2, SGFSI_BLOCK_END = 3, SGFSI_B
  * know. The payload is JSON, but for states. */
 #define SGFSI_NOTE       0x80000000u
 #define SGFSI_NOTE_AUDIT (SGFSI_NOTE | 1u)
+/* Means and standard deviations of the effects of groups (docs/groups.md); the last one counts. */
+#define SGFSI_NOTE_EFFECTS (SGFSI_NOTE | 3u)
 /* A state that a run can go on from (runstate.c), which is written over in its place: its head
  * never changes, and readers pass over it whatever its checksum is. Its payload: u64 number, u64
  * bytes of the state, u64 where the file ended (0: behind this block), the state, zeros. */

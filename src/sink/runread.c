@@ -221,6 +221,15 @@ static sgfs_status take_block(reader *r, const sgfsi_block *b, sgfs_err *err) {
         if (whole) d->audit = audit; /* the last one counts */
         return whole ? SGFS_OK : fail_damage(r, "an audit that is no JSON object", err);
     }
+    case SGFSI_NOTE_EFFECTS: {
+        char *text = malloc((size_t)b->bytes + 1);
+        if (text == NULL) return sgfsi_fail_memory(err, r->path);
+        memcpy(text, r->bytes, (size_t)b->bytes);
+        text[b->bytes] = '\0';
+        free(d->effects);
+        d->effects = text;
+        return SGFS_OK;
+    }
     case SGFSI_NOTE_STATE: {
         sgfsi_scan *scan = r->scan;
         if (scan == NULL) return SGFS_OK;

@@ -93,6 +93,23 @@ def test_a_linear_model_has_its_closed_form(tmp_path):
 # ---- an independent NUTS -------------------------------------------------------------------------
 
 
+def compare_effects(run, data, factor, reference):
+    """Means within 0.12 sd, standard deviations within 7 %: five errors of some thousand effective draws."""
+    column = data.read_text().splitlines()[0].split(",").index(factor)
+    levels = sorted({line.split(",")[column] for line in data.read_text().splitlines()[1:]},
+                    key=lambda level: int(level.strip("u")))
+    shown = json.loads(call("summary", run, "--effects", factor, "--top", "1000", "--json"))["params"]
+    ours = {row["name"]: row for row in shown}
+    for what, truth in reference.items():
+        if what.split("[")[0] != factor:
+            continue
+        assert len(levels) == len(truth["mean"])
+        for level, mean, sd in zip(levels, truth["mean"], truth["sd"]):
+            row = ours.pop(f"{level}[{what.split('[')[1]}")
+            assert abs(row["mean"] - mean) < 0.12 * sd and abs(row["sd"] / sd - 1) < 0.07, (level, row, mean, sd)
+    assert ours == {}
+
+
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_agrees_with_the_reference(tmp_path, capsys, name):
     ref = json.loads((FOLDER / f"groups_{name}.json").read_text())
@@ -102,6 +119,8 @@ def test_agrees_with_the_reference(tmp_path, capsys, name):
     with capsys.disabled():
         print(f"\n{name:9} |z| <= {z:.2f}, ESS >= {seen['ess_min']:.0f} of {CHAINS * DRAWS}", end="", flush=True)
     assert z < Z_MOST
+    for factor in {f.split("[")[0] for f in ref["effects"]}:
+        compare_effects(tmp_path / "fit.run", FOLDER / f"groups_{name}.csv", factor, ref["effects"])
     assert ref["ess"] > 4000 and ref["r_hat"] < 1.01
 
 
