@@ -517,12 +517,14 @@ static void test_unknown_names_are_refused_with_a_suggestion(void **state) {
     assert_null(sgfs_job_json(job));
     assert_int_equal(sgfs_job_save(job, "x.json", NULL), SGFS_EUSAGE);
     sgfs_job_free(job);
-    job = sgfs_simulate_open("linear", "stopped.npy", NULL, k.cfg, NULL);
-    sgfs_config_stop(k.cfg);
+    sgfs_config *other = sgfs_config_new();
+    job = sgfs_simulate_open("linear", "stopped.npy", NULL, other, NULL);
+    sgfs_config_stop(other);
     assert_int_equal(sgfs_job_run(job, NULL), SGFS_ESTOPPED);
     assert_null(sgfs_job_result(job));
     assert_null(fopen("stopped.npy", "r"));
     sgfs_job_free(job);
+    sgfs_config_free(other);
     assert_int_equal(sgfs_run_step(k.run, 3, NULL), SGFS_OK); /* and it still works */
     assert_int_equal(sgfs_run_attach(k.run, "too-late.sgfs", NULL), SGFS_EUSAGE);
     close_analysis(&k);
