@@ -45,7 +45,7 @@ static const sgfs_option options[] = {
      "compare with exact draws where the model allows them"},
     {"audit.against_reference", "against-reference", SGFS_FLAG, "false", 1, 0, NULL,
      "compare runs of exact, nuts and hmc with a reference as well"},
-    {"audit.model", "model", SGFS_TEXT, "", 1, 0, NULL,
+    {"predict.model", "model", SGFS_TEXT, "", 1, 0, NULL,
      "the shared object of a run made with a model of your own"},
     SGFSI_OPTIONS_END};
 
@@ -86,7 +86,7 @@ static sgfs_status open_run(sgfsi_audit *a, const sgfs_model *model, const char 
     if (status != SGFS_OK || a->way == SGFSI_AUDIT_NOTHING) return status;
     if (model == NULL)
         status =
-            sgfsi_reopen_open(&a->reopened, a->run, sgfsi_config_text(a->job.cfg, "audit.model"),
+            sgfsi_reopen_open(&a->reopened, a->run, sgfsi_config_text(a->job.cfg, "predict.model"),
                               data, a->job.cfg, err);
     else status = sgfsi_reopen_check(a->run, model, err);
     if (status != SGFS_OK) return status;
