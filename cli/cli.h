@@ -128,9 +128,9 @@ void cli_say_progress(const char *text); /* for whoever asks by SIGUSR1 */
 void cli_help(const cli_command *command, bool all); /* all: every option, not the usual */
 void cli_overview(void);
 #define CLI_EXIT_CODES                                                                             \
-    "0 ok, 1 internal error or out of memory, 2 wrong usage, 3 bad data or model,\n"               \
-    "4 numerical failure, 5 input/output, 6 invalid run file, 7 draws not to be trusted (kept;\n"  \
-    "of sample only), 75 stopped early (draws kept).\n"
+    "0 ok, 1 internal error or out of memory, 2 wrong usage, 3 bad data or model, 4 numerical "    \
+    "failure, 5 input/output, 6 invalid run file, 7 draws not to be trusted (kept; of sample "     \
+    "only), 75 stopped early (draws kept)."
 /* Whoever shows the flags of a command: its own, those of every command, then the library's options
  * in sections. */
 typedef struct cli_sheet {

@@ -48,12 +48,14 @@ static sgfs_status audit_run(cli_args *args, sgfs_err *err) {
 const cli_command cmd_audit = {
     .name = "audit",
     .brief = "how far a run's sampler is from the posterior, measured",
-    .usage = "RUN [--data FILE] [--precision X] [--json]",
+    .usage = "RUN [--data FILE] [--model FILE] [--precision X] [--json]",
     .examples =
         "  sgfs audit fit.run\n"
-        "  sgfs audit fit.run --precision 0.003 --max-time 600\n"
-        "  sgfs audit fit.run --data moved/rows.csv --no-store --json\n\n"
-        "The data and the model of the run are opened again. A run of sgfs-cv with step h: short\n"
+        "  sgfs audit fit.run --precision 0.01 --max-time 600\n"
+        "  sgfs audit fit.run --data moved/rows.csv --no-store --json\n"
+        "  sgfs audit own.run --model ./mymodel.so        # a model of your own\n\n"
+        "The data and the model of the run are opened again, and a note says what the audit will\n"
+        "cost. A run of sgfs-cv with step h: short\n"
         "chains with h, h/2, h/4 and, where the model allows it, exact ones; every parameter's\n"
         "mean and sd at h against the others'. Without exact draws, against h -> 0, extrapolated.\n"
         "Other approximate samplers: the run's own draws against such a reference. Runs of exact,\n"

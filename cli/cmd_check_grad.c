@@ -48,8 +48,7 @@ const cli_command cmd_check_grad = {
     .brief = "compare a model's gradient with finite differences",
     .usage = "MODEL --data FILE [options]",
     .examples = "  sgfs check-grad logistic --data data.npy\n"
-                "  sgfs check-grad linear --data house.csv --target price --standardize --points "
-                "10\n"
+                "  sgfs check-grad linear --data house.csv --target price --points 10\n"
                 "  sgfs check-grad logistic --data 'part-*.csv'\n"
                 "  sgfs check-grad logistic --data data.npy --json\n\n"
                 "For whoever writes a model: which parameter's derivative is worst, and what the\n"

@@ -140,7 +140,7 @@ static sgfs_status compare(cli_args *args, sgfs_err *err) {
 
 const cli_command cmd_compare = {
     .name = "compare",
-    .brief = "how far a run is from a reference; several runs and their speed side by side",
+    .brief = "how far a run is from a reference; speed of runs side by side",
     .usage = "RUN --reference RUN2|MOMENTS.json, or RUN1 RUN2 ... [--reference FILE] [--json]",
     .examples = "  sgfs compare fit.run --reference truth.json\n"
                 "  sgfs compare fit.run --reference long.run --json\n"

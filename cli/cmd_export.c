@@ -64,8 +64,7 @@ const cli_command cmd_export = {
     .brief = "write the draws for ArviZ, Stan's tools, R or NumPy",
     .usage = "RUN FILE.{nc,stan.csv,csv,npy,curve.csv} [--overwrite]",
     .examples = "  sgfs export fit.run fit.nc          # arviz.from_netcdf, xarray.open_datatree\n"
-                "  sgfs export fit.run fit.stan.csv    # one per chain: "
-                "cmdstanpy.from_csv(\"./fit_*.stan.csv\")\n"
+                "  sgfs export fit.run fit.stan.csv    # cmdstanpy.from_csv(\"./fit_*.stan.csv\")\n"
                 "  sgfs export fit.run fit.csv         # posterior::as_draws_df, pandas\n"
                 "  sgfs export fit.run fit.npy         # numpy.load: chains x draws x parameters\n"
                 "  sgfs export fit.run fit.curve.csv   # the curve of sgfs sample --validate\n",

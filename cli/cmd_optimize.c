@@ -50,8 +50,7 @@ const cli_command cmd_optimize = {
     .brief = "find the posterior's mode and the Gaussian there",
     .usage = "MODEL --data FILE [options] [--out MODE.json]",
     .examples = "  sgfs optimize logistic --data data.npy\n"
-                "  sgfs optimize linear --data house.csv.gz --target price --standardize --out "
-                "mode.json\n"
+                "  sgfs optimize linear --data house.csv.gz --target price --out mode.json\n"
                 "  zcat rows.csv.gz | sgfs optimize logistic --data -\n"
                 "  sgfs compare fit.run --reference mode.json\n\n"
                 "The mode is one point and the Gaussian there an approximation: neither is the\n"

@@ -86,7 +86,7 @@ const cli_command cmd_pack = {
     .usage = "FILE... --out FILE.sgd [options]",
     .examples =
         "  sgfs pack data.csv --out data.sgd\n"
-        "  sgfs pack 'part-*.csv.gz' --target clicks --storage f32 --memory 2G --out clicks.sgd\n"
+        "  sgfs pack 'part-*.csv.gz' --target clicks --memory 2G --out clicks.sgd\n"
         "  zcat rows.csv.gz | sgfs pack - --drop id --out rows.sgd\n"
         "  sgfs pack --check data.sgd\n\n"
         "Rows are read one block after another and shuffled on the disk of --out, within "

@@ -187,7 +187,7 @@ const cli_command cmd_predict = {
     .examples =
         "  sgfs predict fit.run --data test.csv\n"
         "  sgfs predict fit.run --data new.csv.gz --out predictions.csv\n"
-        "  sgfs predict fit.run --data new.csv --key id --interval 0.95 --out predictions.csv\n"
+        "  sgfs predict fit.run --data new.csv --key id --interval 0.95 --out p.csv\n"
         "  sgfs predict fit.run --data 'new-*.csv' --out predictions.csv     # in quotes\n"
         "  sgfs predict fit.run --data test.csv --max-draws 200 --json\n\n"
         "Columns are found by name, in any order; labels and scales come from the run. The output\n"

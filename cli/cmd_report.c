@@ -93,7 +93,7 @@ const cli_command cmd_report = {
     .usage = "RUN [RUN2 ...] [--out report.html] [options]",
     .examples =
         "  sgfs report fit.run --out report.html\n"
-        "  sgfs report fit.run --params 'city*,age' --test-data test.csv --out report.html\n"
+        "  sgfs report fit.run --params 'city*,age' --test-data test.csv --out a.html\n"
         "  sgfs report exact.run sgld.run nuts.run --out samplers.html     # side by side\n\n"
         "One HTML file that needs no other: verdict, effects with intervals, odds or rate ratios,\n"
         "pictures, and how it was made. Several runs of one model are compared with the best "

@@ -196,8 +196,8 @@ const cli_command cmd_sample = {
     .usage = "MODEL --data FILE [options] [--out RUN], or --resume RUN",
     .examples =
         "  sgfs sample logistic --data data.npy\n"
-        "  sgfs sample linear --data house.csv.gz --target price --standardize --out fit.run\n"
-        "  sgfs sample logistic --data 'part-*.sgd'       # several files as one; in quotes\n"
+        "  sgfs sample linear --data house.csv.gz --target price --out fit.run\n"
+        "  sgfs sample logistic --data 'part-*.sgd'       # several files, in quotes\n"
         "  zcat rows.csv.gz | sgfs sample logistic --data -\n"
         "  sgfs sample ./mymodel.so --data house.csv      # a model of your own\n"
         "  sgfs sample --resume fit.run                   # go on after an interruption\n"

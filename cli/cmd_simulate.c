@@ -50,8 +50,8 @@ const cli_command cmd_simulate = {
     .name = "simulate",
     .brief = "make data with a known truth",
     .usage = "MODEL --out FILE [--truth FILE] [options]",
-    .examples = "  sgfs simulate logistic --rows 200000 --dim 20 --seed 1 --out data.npy --truth "
-                "truth.json\n"
+    .examples = "  sgfs simulate logistic --rows 200000 --dim 20 --seed 1 --out data.npy \\\n"
+                "       --truth truth.json\n"
                 "  sgfs simulate linear --rows 5000 --dim 3 --noise 0.5 --out data.csv\n"
                 "  sgfs simulate logistic --rows 1e9 --dim 8 --storage f32 --out big.sgd\n"
                 "  sgfs simulate softmax --classes 4 --rows 10000 --dim 5 --out data.csv\n",

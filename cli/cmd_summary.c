@@ -59,11 +59,11 @@ static sgfs_status summary(cli_args *args, sgfs_err *err) {
 
 const cli_command cmd_summary = {
     .name = "summary",
-    .brief = "can a run be trusted? its means, intervals, ESS and R-hat, with warnings",
+    .brief = "can a run be trusted? means, intervals, ESS, R-hat, warnings",
     .usage = "RUN [--odds] [--interval 0.95] [--params 'city*'] [--csv] [--json]",
     .examples =
         "  sgfs summary fit.run\n"
-        "  sgfs summary fit.run --odds --interval 0.95    # odds ratios with 95 % intervals\n"
+        "  sgfs summary fit.run --odds --interval 0.95    # odds ratios, 95 % intervals\n"
         "  sgfs summary fit.run --interval 0.95,hdi       # the shortest such intervals\n"
         "  sgfs summary fit.run --params 'age,city*' --sort effect\n"
         "  sgfs summary fit.run --odds --csv > odds.csv\n"

@@ -128,12 +128,12 @@ const cli_command cmd_tune = {
     .brief = "try settings, by cross-validation or against a reference",
     .usage = "MODEL --data FILE [--grid OPTION=X,Y,...] [options] [--out FILE]",
     .examples =
-        "  sgfs tune logistic --data data.npy --sampler sgld --grid epsilon=1e-4,5e-5,1e-5\n"
+        "  sgfs tune logistic --data data.npy --sampler sgld --grid epsilon=1e-4,1e-5\n"
         "  sgfs tune logistic --data data.npy --sampler sgld --grid epsilon=1e-4,1e-5 \\\n"
         "       --grid batch=100,500 --holdout 0.2 --out best.json\n"
         "  sgfs tune logistic --data 'part-*.csv' --sampler sgld\n"
-        "  sgfs tune logistic --data data.npy --grid sampler=exact,nuts,sgfs-cv   # which one?\n"
-        "  sgfs tune logistic --data data.npy --sampler sgfs-d --by error --reference truth.json\n"
+        "  sgfs tune logistic --data data.npy --grid sampler=exact,nuts   # which one?\n"
+        "  sgfs tune logistic --data a.npy --sampler sgfs-d --by error --reference a.json\n"
         "  sgfs sample logistic --data data.npy --config best.json\n\n"
         "Without --grid: alpha 0, 1, 2, 4 for SGFS, else 0.1, 0.3, 1, 3, 10 times the sampler's "
         "own "

@@ -7,24 +7,6 @@
 
 #include "cli.h"
 
-void cli_overview(void) {
-    printf("sgfs %s: draws from Bayesian posteriors, a minibatch of rows at a time\n\n"
-           "Try it:\n"
-           "  sgfs simulate logistic --rows 200000 --dim 20 --out data.npy --truth truth.json\n"
-           "  sgfs sample logistic --data data.npy --out fit.run\n"
-           "  sgfs compare fit.run --reference truth.json\n\n"
-           "Commands:\n",
-           sgfs_version());
-    for (const cli_command *const *c = cli_commands; *c != NULL; c++) {
-        printf("  %-10s %s\n", (*c)->name, (*c)->brief);
-    }
-    printf("  %-10s %s\n", "help",
-           "sgfs help COMMAND: examples and options (--help-all: every one; --man: for man)");
-    printf("\nResults go to stdout, messages to stderr. Every command takes --json, --quiet\nand "
-           "--verbose.\nExit codes: %s",
-           CLI_EXIT_CODES);
-}
-
 static const char *stage_title(const char *stage) {
     static const char *const titles[][2] = {{"run", "Run"},
                                             {"data", "Data"},
@@ -45,25 +27,55 @@ static const char *stage_title(const char *stage) {
     return stage;
 }
 
+enum { PAGE = 80 };
+
+/* Words of the text in lines that end before the page does. Lines behind the first begin at column
+ * `left`; `at` is where the first one goes on. Returns where the last one ends. */
+static int fill(const char *text, size_t size, int at, int left) {
+    const char *end = text + size;
+    while ((text += strspn(text, " \n")) < end) {
+        int n = (int)strcspn(text, " \n");
+        bool begins = at == left;
+        if (!begins && at + 1 + n > PAGE) {
+            printf("\n%*s", left, "");
+            at = left;
+            begins = true;
+        }
+        at += printf("%s%.*s", begins ? "" : " ", n, text);
+        text += n;
+    }
+    return at;
+}
+
 static void print_section(const char *title) {
     printf("\n%s:\n", title);
 }
 
 static void print_flag(const cli_flag *flag, void *user) {
-    enum { LEFT = 22, PAGE = 80 };
-    char left[192], text[512];
+    enum { LEFT = 25 };
     (void)user;
-    snprintf(left, sizeof left, "--%s%s%s", flag->name, flag->value != NULL ? " " : "",
-             flag->value != NULL ? flag->value : "");
-    snprintf(text, sizeof text, "%s", flag->help);
-    printf("  %-*s", LEFT, left);
-    int at = 2 + (strlen(left) > LEFT ? PAGE : LEFT); /* long: help on its own line */
-    for (char *rest = text, *word; (word = strtok_r(rest, " \n", &rest)) != NULL;) {
-        int n = (int)strlen(word);
-        if (at + 1 + n > PAGE) at = printf("\n  %-*s", LEFT, "") - 1;
-        at += printf(" %s", word);
-    }
+    int at = printf("  --%s%s%s", flag->name, flag->value != NULL ? " " : "",
+                    flag->value != NULL ? flag->value : "");
+    if (at >= LEFT) printf("\n%*s", LEFT, ""); /* long: help on its own line */
+    else printf("%*s", LEFT - at, "");
+    fill(flag->help, strlen(flag->help), LEFT, LEFT);
     putchar('\n');
+}
+
+/* Lines that begin with a blank are commands or tables, and stay; others are paragraphs. */
+static void print_examples(const char *text) {
+    for (int at = 0; *text != '\0';) {
+        size_t n = strcspn(text, "\n");
+        bool goes_on = text[n] == '\n' && text[n + 1] != ' ' && text[n + 1] != '\n';
+        bool kept = n == 0 || *text == ' ';
+        if (kept) printf("%.*s", (int)n, text);
+        else at = fill(text, n, at, 0);
+        if (kept || !goes_on || text[n + 1] == '\0') {
+            putchar('\n');
+            at = 0;
+        }
+        text += n + (text[n] == '\n');
+    }
 }
 
 /* A switch that is on by default is shown as --no-; the default of another option stands in
@@ -191,9 +203,32 @@ void cli_each_flag(const cli_command *command, bool all, const cli_sheet *sheet)
 
 void cli_help(const cli_command *command, bool all) {
     static const cli_sheet sheet = {print_section, print_flag, NULL};
-    printf("sgfs %s: %s\n\nExamples:\n%s\nUsage: sgfs %s %s\n\n", command->name, command->brief,
-           command->examples, command->name, command->usage);
+    printf("sgfs %s: %s\n\nExamples:\n", command->name, command->brief);
+    print_examples(command->examples);
+    int at = printf("\nUsage: sgfs %s", command->name) - 1;
+    fill(command->usage, strlen(command->usage), at, 4);
+    printf("\n\n");
     cli_each_flag(command, all, &sheet);
     if (command->usual != NULL && !all)
         printf("\n`sgfs help %s --help-all` has every option.\n", command->name);
+}
+
+void cli_overview(void) {
+    printf("sgfs %s: draws from Bayesian posteriors, a minibatch of rows at a time\n\n"
+           "Try it:\n"
+           "  sgfs simulate logistic --rows 200000 --dim 20 --out data.npy \\\n"
+           "       --truth truth.json\n"
+           "  sgfs sample logistic --data data.npy --out fit.run\n"
+           "  sgfs compare fit.run --reference truth.json\n\n"
+           "Commands:\n",
+           sgfs_version());
+    for (const cli_command *const *c = cli_commands; *c != NULL; c++) {
+        printf("  %-10s %s\n", (*c)->name, (*c)->brief);
+    }
+    printf("  %-10s %s\n", "help",
+           "examples and options of a command (--help-all: every one; --man)");
+    printf("\nResults go to stdout, messages to stderr. Every command takes --json, --quiet\nand "
+           "--verbose.\nExit codes:");
+    fill(CLI_EXIT_CODES, strlen(CLI_EXIT_CODES), 11, 0);
+    putchar('\n');
 }

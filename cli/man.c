@@ -59,11 +59,22 @@ static void put_flag(const cli_flag *flag, void *user) {
     put_words(flag->help);
 }
 
-/* Lines that stay as they are. */
-static void put_lines(const char *title, const char *text) {
-    printf(".SH %s\n.nf\n", title);
-    put(text);
-    printf(".fi\n");
+/* Lines that begin with a blank stay as they are; others are paragraphs. */
+static void put_examples(const char *text) {
+    bool filled = true;
+    char line[256];
+    for (size_t n; *text != '\0'; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        bool kept = *text == ' ', empty = n == 0;
+        if (!empty && kept == filled) printf("%s\n", kept ? ".nf" : ".fi");
+        if (!empty) filled = !kept;
+        snprintf(line, sizeof line, "%.*s", (int)n, text);
+        if (empty || kept) {
+            put(line);
+            printf("%s\n", empty ? ".sp" : "");
+        } else put_words(line);
+    }
+    if (!filled) printf(".fi\n");
 }
 
 static void begin(const char *name, const char *brief) {
@@ -89,9 +100,11 @@ static void put_program(void) {
         printf("\\fR\n");
         put_words((*c)->brief);
     }
-    put_lines("EXAMPLES", "sgfs simulate logistic --rows 200000 --dim 20 --out data.npy --truth "
-                          "truth.json\nsgfs sample logistic --data data.npy --out fit.run\n"
-                          "sgfs compare fit.run --reference truth.json\n");
+    printf(".SH EXAMPLES\n");
+    put_examples(
+        "  sgfs simulate logistic --rows 200000 --dim 20 --out data.npy --truth truth.json\n"
+        "  sgfs sample logistic --data data.npy --out fit.run\n"
+        "  sgfs compare fit.run --reference truth.json\n");
     printf(".SH EXIT STATUS\n");
     put_words(CLI_EXIT_CODES);
 }
@@ -108,7 +121,8 @@ void cli_man(const cli_command *command) {
         put(command->name);
         printf("\\fR ");
         put_words(command->usage);
-        put_lines("EXAMPLES", command->examples);
+        printf(".SH EXAMPLES\n");
+        put_examples(command->examples);
         printf(".SH OPTIONS\n");
         cli_each_flag(command, true, &sheet);
     }

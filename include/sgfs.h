@@ -75,7 +75,8 @@ typedef enum sgfs_status {
 
 typedef struct sgfs_err {
     sgfs_status code;
-    char text[512]; /* one sentence, UTF-8, always terminated */
+    char text[512]; /* one sentence, UTF-8, always terminated. Options have the names of the command
+                       line there: --na is "data.na", and sgfs_option_at has both of each */
 } sgfs_err;
 
 /* The version of this header, to be compared while compiling: #if SGFS_VERSION >= 200 is 0.2.0 and

@@ -26,10 +26,11 @@
 enum { TEXT = 480, PASTED = 600, NAME = 60, LEAST_DRAWS = 20 };
 static const double ESS_LEAST = 100;
 static const double SPREAD_CARE = 1.1, SPREAD_MOST = 1.3, SPREAD_WILD = 3;
-static const double TAIL_MOST = 4;      /* sd over the sd of the middle 90 % */
-static const double RANGE_LEAST = 0.05; /* of a chain, over the median of the others' */
-static const double FIT_MOST = 0.05;    /* nats a row between the fits of two chains */
-static const double FIT_WORSE = 0.1;    /* nats a row below one that knows no columns */
+static const double TAIL_MOST = 4;       /* sd over the sd of the middle 90 % */
+static const double RANGE_LEAST = 0.05;  /* of a chain, over the median of the others' */
+static const double PRIOR_MOST = 0.7071; /* sd over the prior's: it knows as much as the rows */
+static const double FIT_MOST = 0.05;     /* nats a row between the fits of two chains */
+static const double FIT_WORSE = 0.1;     /* nats a row below one that knows no columns */
 static const double DIVERGENT_MOST = 0.01, BFMI_LEAST = 0.3, MEAN_MOST = 0.3;
 
 /* What may help. */
@@ -352,6 +353,44 @@ static void check_bias(judge *j) {
     }
 }
 
+static bool is_intercept(const char *name) {
+    const char *label = strstr(name, ": ");
+    return strcmp(label != NULL ? label + 2 : name, "intercept") == 0;
+}
+
+/* Draws from a posterior that is hardly narrower than the prior are right, and say what the prior
+ * says. (The prior of an intercept is at the means of the columns, and its draws are not.) */
+static void check_prior(judge *j) {
+    enum { SHOWN = 3 };
+    const sgfsi_json *sds = sgfsi_json_get(sgfsi_json_get(j->d->header, "model_info"), "prior_sds"),
+                     *data = sgfsi_json_get(j->d->header, "data");
+    char names[SHOWN * (NAME + 4) + 32] = "";
+    double most = 0, prior = NAN;
+    int64_t found = 0;
+    if (sgfsi_json_get_num(data, "target_sd", 1) == 0 && is_regression(j)) {
+        find(j, SGFS_GRADE_CARE, NOTHING,
+             "every target is %s, so that the data set limits on one side only, and the prior "
+             "decides the rest",
+             SGFSI_DIGITS(sgfsi_json_get_num(data, "target_mean", NAN), 4));
+        return;
+    }
+    for (int64_t i = 0; sgfsi_json_length(sds) == j->s->dim && i < j->s->dim; i++) {
+        const sgfs_summary_row *row = &j->s->row[i];
+        bool known = sgfsi_json_as_num(sgfsi_json_at(sds, i), &prior) && prior > 0;
+        if (!known || is_intercept(row->name) || !(row->sd > PRIOR_MOST * prior)) continue;
+        most = fmax(most, row->sd / prior);
+        if (found++ < SHOWN)
+            sgfsi_append(names, sizeof names, "%s%.*s", found > 1 ? ", " : "", (int)NAME,
+                         row->name);
+    }
+    if (found > SHOWN)
+        sgfsi_append(names, sizeof names, " and %lld more", (long long)found - SHOWN);
+    if (found > 0)
+        find(j, SGFS_GRADE_CARE, NOTHING,
+             "the data hardly inform %s, whose standard deviation%s %.0f %% of the prior's", names,
+             found > 1 ? "s are up to" : " is", 100 * most);
+}
+
 /* Parameters that can change places have no meaning one by one, and more draws do not give them
  * one. What can be compared are fits: the chains' log likelihoods a row. */
 static void check_fits(judge *j, sgfsi_arena *work) {
@@ -579,6 +618,10 @@ sgfs_status sgfsi_trust(const sgfs_draws *d, const sgfsi_used *used, sgfs_summar
         int length = (int)strcspn(summary->state, ".");
         find(&j, SGFS_GRADE_WRONG, OTHER_SAMPLER, "the run %.*s", length, summary->state);
     }
+    if (strcmp(summary->state, "unfinished") == 0 || strcmp(summary->state, "stopped early") == 0)
+        find(&j, SGFS_GRADE_CARE, LONGER, "the run is %s, after %lld draws a chain",
+             summary->state[0] == 'u' ? "not finished" : "stopped early",
+             (long long)summary->draws);
     if (summary->draws < 4)
         find(&j, SGFS_GRADE_SHORT, LONGER, "%lld draws a chain are too few to say anything",
              (long long)summary->draws);
@@ -591,6 +634,7 @@ sgfs_status sgfsi_trust(const sgfs_draws *d, const sgfsi_used *used, sgfs_summar
         check_tails(&j);
         status = check_ranges(&j, &work, err);
         check_parameters(&j);
+        check_prior(&j);
     }
     check_trajectories(&j);
     if (j.grade < SGFS_GRADE_OPTIMISER) {

@@ -163,6 +163,8 @@ static bool lies_alike(const maps *m, int64_t i, const int64_t *from) {
 static sgfs_status map_files(maps *m, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     int64_t *from = NULL;
+    m->alike = m->sources.joint == NULL;
+    if (!m->alike) return SGFS_OK; /* a flow joins them */
     for (int64_t i = 0; i < m->count && status == SGFS_OK; i++) {
         const sgfsi_read_options options = sgfsi_sources_options(&m->sources, i);
         status = m->sources.reader[i]->map(m->sources.path[i], &options, &m->table[i], err);

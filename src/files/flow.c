@@ -539,6 +539,11 @@ sgfs_status sgfsi_flow_open(sgfsi_flow *flow, int64_t files, const char *const *
     flow->self = j;
     j->text_file = -1;
     sgfs_status status = sgfsi_sources_open(&j->sources, files, path, options, err);
+    if (status == SGFS_OK && j->sources.joint != NULL)
+        sgfsi_say(options->log, SGFS_NOTE,
+                  "The %lld files have other words from file to file: their columns are joined by "
+                  "name and word, and rows are copied.",
+                  (long long)files);
     if (status == SGFS_OK) j->bytes = calloc((size_t)files, sizeof *j->bytes);
     if (status == SGFS_OK && j->bytes == NULL) status = sgfsi_fail_memory(err, "the list of files");
     for (int64_t i = 0; status == SGFS_OK && i < files; i++) {

@@ -14,6 +14,7 @@
 
 #include "base/json.h"
 #include "files/columns.h"
+#include "files/join_words.h"
 #include "files/packed/packed.h"
 #include "files/same_columns.h"
 
@@ -24,6 +25,7 @@ typedef struct mapped {
     sgfsi_file_columns shape; /* which columns are wanted */
     int64_t row;              /* the next one */
     const char *begin;        /* of pages that have not been given back; NULL: not mapped */
+    sgfsi_joint_file *joint;  /* NULL: rows come as they are */
 } mapped;
 
 /* ---- the columns ----------------------------------------------------------------------------- */
@@ -89,8 +91,10 @@ static sgfs_status next(sgfsi_flow *flow, int64_t most, sgfsi_flow_block *block,
         if (status != SGFS_OK) return status;
         const char *row = sgfsi_table_row(&w->table, w->row + i, row_bytes);
         char *to = (char *)block->cells + (size_t)i * out;
-        if (all) memcpy(to, row, out);
-        for (int64_t k = 0; k < w->shape.wanted && !all; k++, to += size)
+        if (w->joint != NULL)
+            sgfsi_joint_row(w->joint, row, (double *)block->cells + i * flow->head.cols);
+        else if (all) memcpy(to, row, out);
+        for (int64_t k = 0; k < w->shape.wanted && !all && w->joint == NULL; k++, to += size)
             memcpy(to, row + (size_t)w->shape.col[k] * size, size);
         if (block->line != NULL) block->line[i] = w->row + i + 1;
     }
@@ -116,6 +120,7 @@ static void close_mapped(sgfsi_flow *flow) {
     mapped *w = flow->self;
     if (w == NULL) return;
     sgfsi_file_columns_free(&w->shape);
+    sgfsi_joint_file_free(w->joint);
     sgfsi_table_free(&w->table);
     free(w);
     flow->self = NULL;
@@ -128,7 +133,9 @@ sgfs_status sgfsi_flow_mapped(sgfsi_flow *flow, const sgfs_reader_kind *reader, 
     if (w == NULL) return sgfsi_fail_memory(err, "a reader");
     sgfs_status status = reader->map(path, options, &w->table, err);
     if (status == SGFS_OK) status = sgfsi_file_columns_of(&w->shape, path, &w->table, err);
-    if (status == SGFS_OK) status = sgfsi_flow_head(&w->shape, &flow->head, err);
+    if (status == SGFS_OK && options->joint != NULL)
+        status = sgfsi_joint_file_open(&w->joint, options->joint, &w->table, &flow->head, err);
+    else if (status == SGFS_OK) status = sgfsi_flow_head(&w->shape, &flow->head, err);
     if (status != SGFS_OK) return sgfsi_flow_close(flow), status;
     const sgfsi_table *t = &w->table;
     void *map = t->parts == 1 ? t->part[0].map : t->map; /* it begins on a page */

@@ -49,6 +49,7 @@ typedef struct sgfsi_read_options {
     const struct sgfsi_table
         *known; /* CSV, --categorical auto: columns whose words are known by now
                                         hold words from the first row on; NULL: none */
+    const struct sgfsi_joint *joint; /* packed files with other words each (join_words.h); NULL */
     bool words; /* CSV: the target holds words, even where they look like numbers */
     const sgfsi_first_text *first_text; /* with words: where that was found; NULL: elsewhere */
     const char *categorical;            /* columns of words, as in features; "" : none */

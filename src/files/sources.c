@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files/join_words.h"
+#include "files/packed/packed.h"
+
 sgfsi_read_options sgfsi_sources_options(const sgfsi_sources *s, int64_t i) {
     sgfsi_read_options o = s->options;
     if (s->idx) o.labels = s->label[i];
@@ -57,6 +60,12 @@ sgfs_status sgfsi_sources_open(sgfsi_sources *s, int64_t count, const char *cons
         sgfsi_read_options seen = sgfsi_sources_options(s, i);
         status = sgfsi_reader_check(s->reader[i], path[i], &seen, err);
     }
+    bool packed = count > 1 && options->run == NULL;
+    for (int64_t i = 0; status == SGFS_OK && i < count; i++)
+        packed = packed && s->reader[i] == &sgfs_reader_packed;
+    if (status == SGFS_OK && packed)
+        status = sgfsi_joint_open(&s->joint, count, path, options, err);
+    s->options.joint = s->joint;
     if (status == SGFS_OK) return SGFS_OK;
     sgfsi_files_tidy(&s->labels, err);
     sgfsi_sources_close(s);
@@ -65,6 +74,7 @@ sgfs_status sgfsi_sources_open(sgfsi_sources *s, int64_t count, const char *cons
 
 void sgfsi_sources_close(sgfsi_sources *s) {
     sgfsi_files_close(&s->labels);
+    sgfsi_joint_free(s->joint);
     free(s->reader);
     free(s->label);
     memset(s, 0, sizeof *s);

@@ -14,6 +14,7 @@ typedef struct sgfsi_sources {
     sgfsi_files labels;              /* one for each IDX file, in their order; or none */
     const char **label;              /* count: of this file, or "" */
     bool idx, libsvm;                /* there is a file of this kind */
+    struct sgfsi_joint *joint;       /* of packed files; NULL: they are alike, or others */
 } sgfsi_sources;
 
 /* Find the readers. An option that is for one kind of file is for the files of that kind;

@@ -33,13 +33,14 @@ static sgfs_status copy_all(int from, int to, const char *called, const sgfsi_lo
     if (block == NULL) return sgfsi_fail_memory(err, "a copy of a pipe");
     sgfsi_ticker ticker = sgfsi_ticker_start(log, what);
     sgfs_status status = SGFS_OK;
-    for (size_t n = BLOCK; status == SGFS_OK && n == BLOCK;) {
-        int error = sgfsi_io_take(from, block, BLOCK, &n);
-        if (error != 0) {
-            status = sgfsi_fail_io(err, called, "read it", error);
+    for (ssize_t n = 1; status == SGFS_OK && n > 0;) {
+        do n = read(from, block, BLOCK); /* as much as has come: who waits hears of a slow pipe */
+        while (n < 0 && errno == EINTR);
+        if (n < 0) {
+            status = sgfsi_fail_io(err, called, "read it", errno);
             break;
         }
-        error = sgfsi_io_write(to, block, n, SGFSI_IO_HERE);
+        int error = sgfsi_io_write(to, block, (size_t)n, SGFSI_IO_HERE);
         if (error != 0) /* a full disk, above all */
             status = sgfsi_fail(err, SGFS_EIO,
                                 "%s: its copy in %.200s cannot be written after %s: %s. TMPDIR may "

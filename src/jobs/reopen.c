@@ -7,7 +7,7 @@
  * columns, the sum of the weights, and the fingerprints of the files. Rows that were packed since
  * have other bytes, and are known by the former alone.
  *
- * A model of the user's own is code that a file names: it is never loaded from here.
+ * A model of the user's own is code: it is loaded where the user names it.
  */
 #include "jobs/reopen.h"
 
@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "files/transform/transform_kind.h"
+#include "model/user.h"
 #include "rows/fingerprint.h"
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -213,11 +214,27 @@ static sgfs_status check_data(const sgfs_data *d, const sgfsi_json *header, sgfs
     return status;
 }
 
+const char *sgfsi_reopen_model_name(const sgfs_draws *run, const char *given, sgfs_err *err) {
+    const char *name = sgfsi_json_get_text(run->header, "model", "");
+    const bool own = sgfsi_user_is_file(name);
+    if (own == (given[0] != '\0')) return own ? given : name;
+    if (own)
+        sgfsi_fail(err, SGFS_EUSAGE,
+                   "The run was made with the model in %.200s, which is not loaded unasked: add "
+                   "--model FILE.",
+                   name);
+    else
+        sgfsi_fail(err, SGFS_EUSAGE, "--model: the run was made with the built-in model %.100s.",
+                   name);
+    return NULL;
+}
+
 sgfs_status sgfsi_reopen_check(const sgfs_draws *run, const sgfs_model *m, sgfs_err *err) {
     const char *name = sgfsi_json_get_text(run->header, "model", "");
     sgfs_status status = check_data(m->data, sgfsi_json_get(run->header, "data"), err);
     if (status != SGFS_OK) return status;
-    bool same = strcmp(name, m->kind->name) == 0 && m->D == run->D;
+    bool moved = m->kind->user != NULL && sgfsi_user_is_file(name); /* the same code elsewhere */
+    bool same = (moved || strcmp(name, m->kind->name) == 0) && m->D == run->D;
     for (int64_t j = 0; same && j < m->D; j++) same = strcmp(m->param[j], run->param[j]) == 0;
     if (same) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EDATA,
@@ -234,8 +251,8 @@ static void pass_notes(sgfs_level level, const char *text, void *user) {
     if (level != SGFS_WARNING) sgfsi_say(&a->log, level, "%s", text);
 }
 
-sgfs_status sgfsi_reopen_open(sgfsi_reopened *a, const sgfs_draws *run, const char *path,
-                              const sgfs_config *log, sgfs_err *err) {
+sgfs_status sgfsi_reopen_open(sgfsi_reopened *a, const sgfs_draws *run, const char *model,
+                              const char *path, const sgfs_config *log, sgfs_err *err) {
     sgfs_err own;
     if (err == NULL) err = &own;
     *a = (sgfsi_reopened){NULL, NULL, *sgfsi_config_log(log)};
@@ -243,18 +260,10 @@ sgfs_status sgfsi_reopen_open(sgfsi_reopened *a, const sgfs_draws *run, const ch
     if (cfg == NULL) return sgfsi_fail_memory(err, "the options");
     sgfsi_config_share(cfg, &a->log);
     sgfs_config_on_message(cfg, pass_notes, a);
-    const char *name = sgfsi_json_get_text(run->header, "model", "");
-    bool known = false;
-    for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++)
-        known = known || strcmp((*m)->name, name) == 0;
-    sgfs_status status = take_options(cfg, run, err);
+    const char *name = sgfsi_reopen_model_name(run, model, err);
+    sgfs_status status = name != NULL ? take_options(cfg, run, err) : sgfsi_why(err);
     if (status == SGFS_OK) status = open_data(a, run, path, cfg, err);
     if (status == SGFS_OK) status = check_data(a->data, sgfsi_json_get(run->header, "data"), err);
-    if (status == SGFS_OK && !known)
-        status = sgfsi_fail(err, SGFS_EUSAGE,
-                            "The run was made with a model of your own (%.200s), which is not "
-                            "opened from here.",
-                            name);
     if (status == SGFS_OK) a->model = sgfs_model_open(name, a->data, cfg, err);
     if (status == SGFS_OK)
         status = a->model != NULL ? sgfsi_reopen_check(run, a->model, err) : sgfsi_why(err);

@@ -166,8 +166,11 @@ static sgfs_status remember(sgfs_model *m, sgfs_err *err) {
     bool fitted = sgfsi_prior_is_fitted(m);
     if (fitted || !are_same(m->D, precision))
         sgfsi_json_nums(m->saved, "prior_precisions", m->D, precision);
-    if (fitted) return m->restored == NULL ? remember_sds(m, err) : SGFS_OK;
-    sgfs_status status = sgfsi_config_default(m->own_cfg, "prior.kind", m->prior->kind->name, err);
+    const bool normal =
+        fitted || (m->kind->regression && m->prior->kind->quadratic && m->kind->to_user != NULL);
+    sgfs_status status = normal && m->restored == NULL ? remember_sds(m, err) : SGFS_OK;
+    if (fitted || status != SGFS_OK) return status;
+    status = sgfsi_config_default(m->own_cfg, "prior.kind", m->prior->kind->name, err);
     if (status != SGFS_OK) return status;
     if (!are_same(m->D, precision)) {
         return sgfsi_config_auto(m->cfg, "prior.file")

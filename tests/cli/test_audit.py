@@ -20,7 +20,7 @@ from cli_program import SANITIZED, lines, quarters, write
 
 USAGE, DATA, IO, RUNFILE, STOPPED = 2, 3, 5, 6, 75
 RARE = ("--sampler", "sgfs-cv", "--step", "1", "--batch", "60", "--prior-precision", "0.2")
-QUICK = ("--precision", "0.03")
+QUICK, FINE = (), ("--precision", "0.01")  # the default, 0.03
 
 
 def rare_events():
@@ -68,7 +68,7 @@ def biases(report, column):
 # ---- what it finds -------------------------------------------------------------------------------
 
 def test_a_gaussian_posterior_has_no_bias(site):
-    got = audit(site, "line.run", "--no-store")
+    got = audit(site, "line.run", "--no-store", *FINE)
     assert got["exact"] and not got["mean_differs"] and not got["sd_differs"]
     assert got["columns"] == ["h/2", "h/4", "exact"] and got["precision"] == 0.01
     x = biases(got, "exact")
@@ -87,7 +87,7 @@ def test_the_bias_is_what_it_is(site, words, column):
     known = np.array([[(p["mean"] - m) / s, 1 / np.sqrt(p["ess_bulk"]), np.log(p["sd"] / s)]
                       for p, m, s in zip(run, mean, sd)])
     assert known[0, 0] < -0.02 and np.all(known[:, 2] > 0.03)  # visible: more than 5 errors
-    got = audit(site, "rare.run", "--no-store", *words)
+    got = audit(site, "rare.run", "--no-store", *FINE, *words)
     x = biases(got, column)
     assert np.all(np.abs(x[:, 0] - known[:, 0]) < 4 * np.hypot(x[:, 1], known[:, 1]))
     assert np.all(np.abs(x[:, 2] - known[:, 2]) < 4 * np.hypot(x[:, 3], 0.01))
@@ -237,6 +237,32 @@ def test_transforms_in_the_order_they_were_given(sgfs):
         sgfs.ok("sample", "logistic", "--data", "t.csv", *order, "--sampler", "sgfs-cv",
                 "--draws", "200", "--out", f"{k}.run", "-q")
         assert audit(sgfs, f"{k}.run", *QUICK)["needed"]
+
+
+def test_what_it_will_cost_is_said_first(site):
+    """Time and passes, once; and by default it is no longer than a few runs."""
+    done = site.ok("audit", "good.run", "--no-store")
+    told = re.findall(r"The audit will take about (\S+) s and (\S+) passes over the rows", done.stderr)
+    report = audit(site, "good.run", "--no-store")
+    assert len(told) == 1 and float(told[0][1]) >= 1, done.stderr
+    passes = report["rows_touched"] / 300  # the file's rows
+    assert report["precision"] == 0.03
+    assert passes / 4 < float(told[0][1]) < 4 * passes
+    assert report["rows_touched"] < audit(site, "good.run", "--no-store", "--precision", "0.01")["rows_touched"] / 2
+
+
+def test_a_model_of_ones_own(site):
+    """It is loaded where it is named, and compared with exact draws that need no anchor."""
+    model = os.path.join(os.environ["SGFS_BUILD"], "examples", "student_t.so")
+    site.ok("sample", model, "--data", "line.npy", "--sampler", "sgfs-f", "--draws", "4000", "--out", "own.run", "-q",
+            "--overwrite", "--allow-unconverged")
+    done = site("audit", "own.run")
+    assert done.returncode == USAGE and "add --model FILE" in done.stderr
+    shutil.copy(model, site.folder / "moved.so")
+    report = audit(site, "own.run", "--model", "./moved.so")
+    assert report["needed"] and report["columns"] == ["exact"] and len(report["params"]) == 5
+    done = site("audit", "good.run", "--model", model)
+    assert done.returncode == USAGE and "built-in model logistic" in done.stderr
 
 
 # ---- one row per mistake -------------------------------------------------------------------------

@@ -102,6 +102,15 @@ def test_help_fits(site, terminal):
     assert not broken_lines(terminal), broken_lines(terminal)
 
 
+def test_every_page_of_help_fits(site):
+    overview = site.ok("help").stdout
+    names = re.findall(r"^  ([a-z-]+) +\S", overview.split("Commands:")[1], re.M)[:-1]
+    assert max(map(len, overview.splitlines())) <= 80
+    for name in names:
+        long = [line for line in site.ok("help", name).stdout.splitlines() if len(line) > 80]
+        assert long == [], name
+
+
 def test_help_has_what_a_person_needs_and_the_rest_elsewhere(site):
     short, full = site.ok("help", "sample").stdout, site.ok("sample", "--help-all").stdout
     flags = [set(re.findall(r"^  --([a-z0-9-]+)", page, re.M)) for page in (short, full)]

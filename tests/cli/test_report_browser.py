@@ -31,6 +31,9 @@ const numbers = k => [...document.querySelectorAll('#effects tbody tr')].map(row
   parseFloat(row.cells[k].textContent));
 const head = k => document.querySelectorAll('#effects thead th')[k];
 seen.before = names();
+seen.ratios = Math.max(...[...document.querySelectorAll('#effects tr')].map(row =>
+  row.cells[5].getBoundingClientRect().right));
+seen.coefficient = head(1).getBoundingClientRect().width;
 head(1).querySelector('button').click();
 seen.down = [head(1).getAttribute('aria-sort'), numbers(1)];
 head(1).querySelector('button').click();
@@ -115,6 +118,8 @@ def test_a_page_works_and_fits(pages, page, most, width):
     seen = look(pages, page, width, "ag")
     assert seen["errors"] == [] and seen["width"] == width
     assert seen["scroll"] <= width and seen["scroll_open"] <= width  # the page itself does not scroll sideways
+    assert 100 < seen["ratios"] <= width  # odds ratios and their intervals are seen without scrolling,
+    assert (seen["coefficient"] == 0) == (width == 390)  # on a phone in place of the coefficients
     assert sorted(seen["before"]) == ["<script>alert('no')</script>", "age", "intercept"]
     assert seen["down"] == ["descending", sorted(seen["down"][1], reverse=True)]
     assert seen["up"] == ["ascending", sorted(seen["up"][1])]

@@ -156,12 +156,24 @@ def test_words_to_columns(site, intercept):
 
 def test_words_to_numbers(site):
     x, word, y = rows()
-    seen = list(dict.fromkeys(word))
-    number = np.array([seen.index(w) for w in word], dtype=float)
+    words = sorted(set(word))
+    number = np.array([words.index(w) for w in word], dtype=float)
     got = site.sample("softmax", "raw.csv", "--categorical", "auto", "--coding", "integer")
     assert np.array_equal(got, draws_of(site, [x[:, 0], x[:, 1], number, x[:, 2], y], ("a", "b", "w", "c", "y"),
                                         model="softmax"))
-    assert header(site)["data"]["recipe"][1]["columns"] == [{"name": "w", "words": seen}]
+    assert header(site)["data"]["recipe"][1]["columns"] == [{"name": "w", "words": words}]
+
+
+def test_words_are_numbered_as_they_are_sorted(sgfs):
+    """Not as they are met; numbers by their value."""
+    for met, place in (("cab", "201"), (("10", "9", "x"), "102")):
+        text = "".join(f"{w},{(k * k) % 5}\n" for k, w in enumerate([*met] * 9))
+        (sgfs.folder / "words.csv").write_text("w,y\n" + text)
+        (sgfs.folder / "codes.csv").write_text("w,y\n" + "".join(
+            f"{place[[*met].index(line.split(',')[0])]},{line.split(',')[1]}\n" for line in text.splitlines()))
+        words, codes = (sgfs.ok("optimize", "linear", "--data", f"{name}.csv", *more, "--json").stdout
+                        for name, more in (("words", ("--categorical", "w", "--coding", "integer")), ("codes", ())))
+        assert json.loads(words)["mean"] == pytest.approx(json.loads(codes)["mean"], rel=1e-9)
 
 
 def test_words_and_operations_by_the_name_of_their_column(site):

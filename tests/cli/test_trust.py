@@ -172,6 +172,36 @@ def test_columns_that_separate_labels(site):
     assert 'Column "b" by itself separates label "low" from the others: ' in done.stderr and "more column" not in done.stderr
 
 
+RULES = "sample", "--seed", "1", "--out", "hardly.run", "--overwrite"
+
+
+@pytest.mark.parametrize("rows, model, said", [
+    ([f"{i % 7},{i % 5},0" for i in range(200)], "poisson", "every target is 0, so that the data set limits on one side only"),
+    (["1,2,1", "-1,.5,0", ".2,-1,1"], "logistic", "the data hardly inform a"),
+    ([f"{i % 7 - 3},1,{(i * i) % 11}" for i in range(99)], "linear", "the data hardly inform b, whose standard deviation is "),
+    ([f"{i % 7 - 3},{i % 5},{(i * i) % 11}" for i in range(99)], "linear", "")])
+@pytest.mark.parametrize("prior", [(), ("--prior-precision", "1")])
+def test_what_the_prior_alone_decides_is_named(site, rows, model, said, prior):
+    """No events, fewer rows than coefficients, a column that says nothing: right draws, of what the prior says."""
+    write(site.folder / "hardly.csv", ["a,b,y", *rows])
+    plain = Sgfs(site.folder, prior=None)
+    shown = plain.ok(*RULES, model, "--data", "hardly.csv", *prior).stdout
+    assert shown.startswith(f"Trust, with care: {said}" if said else "Trust: "), shown
+
+
+def test_a_run_that_is_not_finished_is_not_trusted_without_reserve(site):
+    """In the summary and in the report: killed, or stopped by --max-time."""
+    write(site.folder / "long.csv", ["x,y", *(f"{i % 17},{i * i % 3 % 2}" for i in range(3000))])
+    done = site("sample", "logistic", "--data", "long.csv", "--sampler", "nuts", "--draws", "1000000", "--max-time", "3",
+                "--out", "long.run", "--overwrite")
+    assert done.returncode == 75, done.stderr
+    shown = site.ok("summary", "long.run").stdout
+    assert shown.startswith("Trust, with care: the run is stopped early, after ") or shown.startswith("Do not trust"), shown
+    assert "\nWhat to type next: sgfs sample --resume long.run" in shown
+    site.ok("report", "long.run", "--out", "long.html", "--overwrite")
+    assert "Trust: " not in (site.folder / "long.html").read_text()
+
+
 def test_coefficients_that_the_prior_decides(site):
     """Two columns that nearly say the same, and a target that depends on their difference: the rows want coefficients of
     75 sd(x), the prior N(0, 2.5/sd(x)) allows some 10. With columns that differ, or a flat prior, nothing is said."""

@@ -275,12 +275,15 @@ static void stop_opening(const sgfs_progress *p, void *user) {
     sgfs_config_stop(o->cfg);
 }
 
+static int rows_written;
+
 static void *write_slowly(void *path) {
     FILE *f = fopen(path, "w");
-    for (int i = 0; i < 60 && !ferror(f); i++) {
+    for (int i = rows_written = 0; i < 60 && !ferror(f); i++) {
         const struct timespec pause = {.tv_nsec = 200000000};
         fprintf(f, "%s%d,%d\n", i == 0 ? "x,y\n" : "", i, 2 * i + i % 3);
         fflush(f);
+        rows_written = i;
         nanosleep(&pause, NULL);
     }
     fclose(f);
@@ -302,6 +305,7 @@ static void test_opening_is_watched_and_stopped(void **state) {
     pthread_join(writer, NULL);
     assert_int_equal(err.code, SGFS_ESTOPPED);
     assert_int_equal(o.reports, 1);
+    assert_true(rows_written < 59); /* nobody waited for the last one */
     assert_string_equal(o.what, "Reading opening.fifo: 0 MB");
     unlink(path);
     sgfs_config_free(o.cfg);
@@ -517,12 +521,14 @@ static void test_unknown_names_are_refused_with_a_suggestion(void **state) {
     assert_null(sgfs_job_json(job));
     assert_int_equal(sgfs_job_save(job, "x.json", NULL), SGFS_EUSAGE);
     sgfs_job_free(job);
-    job = sgfs_simulate_open("linear", "stopped.npy", NULL, k.cfg, NULL);
-    sgfs_config_stop(k.cfg);
+    sgfs_config *other = sgfs_config_new();
+    job = sgfs_simulate_open("linear", "stopped.npy", NULL, other, NULL);
+    sgfs_config_stop(other);
     assert_int_equal(sgfs_job_run(job, NULL), SGFS_ESTOPPED);
     assert_null(sgfs_job_result(job));
     assert_null(fopen("stopped.npy", "r"));
     sgfs_job_free(job);
+    sgfs_config_free(other);
     assert_int_equal(sgfs_run_step(k.run, 3, NULL), SGFS_OK); /* and it still works */
     assert_int_equal(sgfs_run_attach(k.run, "too-late.sgfs", NULL), SGFS_EUSAGE);
     close_analysis(&k);

@@ -191,8 +191,7 @@ static bool is_missing_word(const char *word) {
     return strcmp(word, "NA") == 0;
 }
 
-/* Do the words come in this order? Numbers by value, all else by bytes, what is missing last. */
-static int compare_words(const char *a, const char *b) {
+int sgfsi_words_compare(const char *a, const char *b) {
     double x, y;
     if (is_missing_word(a) || is_missing_word(b)) return is_missing_word(a) - is_missing_word(b);
     bool numbers = sgfsi_text_num(a, &x) && sgfsi_text_num(b, &y);
@@ -206,7 +205,7 @@ typedef struct numbered {
 } numbered;
 
 static int by_word(const void *a, const void *b) {
-    return compare_words(((const numbered *)a)->word, ((const numbered *)b)->word);
+    return sgfsi_words_compare(((const numbered *)a)->word, ((const numbered *)b)->word);
 }
 
 /* The columns of the words follow one another in this order, less the one that is left out. */
@@ -246,9 +245,10 @@ static sgfs_status sort_words(sgfsi_transform *s, int64_t j, sgfs_err *err) {
     qsort(list, (size_t)d->count, sizeof *list, by_word);
     for (int64_t k = 0; k < d->count; k++) l->order[k] = list[k].number;
     /* the reference: the most frequent word, the first of several such */
-    l->left_out = w->reference && d->count > 0 ? l->order[0] : -1;
+    const bool reference = w->reference && w->onehot;
+    l->left_out = reference && d->count > 0 ? l->order[0] : -1;
     double most = -1;
-    for (int64_t k = 0; w->reference && k < d->count; k++) {
+    for (int64_t k = 0; reference && k < d->count; k++) {
         int64_t number = l->order[k];
         double count = number < l->room ? l->count[number] : 0;
         if (is_missing_word(d->word[number]) || count <= most) continue;
@@ -474,7 +474,7 @@ static sgfs_status shape_words(sgfsi_transform *s, const sgfsi_json *saved, sgfs
         for (int64_t j = 0; j < s->in.cols && status == SGFS_OK; j++) {
             w->levels[j].left_out = -1;
             status = make_levels(s, j, err);
-            if (status == SGFS_OK && w->onehot) status = sort_words(s, j, err);
+            if (status == SGFS_OK) status = sort_words(s, j, err);
         }
         if (status == SGFS_OK) status = take_wanted(s, err);
         if (status != SGFS_OK) return status;
@@ -523,7 +523,7 @@ static sgfs_status apply_words(const sgfsi_transform *s, int64_t n, const double
                                   s->in.name[j]);
             }
             if (count == 0 || !w->onehot) {
-                *out++ = x;
+                *out++ = count > 0 ? (double)w->levels[j].place[(int64_t)x] : x;
                 continue;
             }
             const int64_t columns = width(w, j);
@@ -549,8 +549,8 @@ static sgfs_status words_entries(const sgfsi_transform *s, const double *in, int
                               s->in.name[j]);
         const int64_t place = known > 0 ? w->levels[j].place[(int64_t)v] : 0;
         if (place < 0) continue;
-        col[n] = (int32_t)(first + place);
-        x[n++] = known > 0 ? 1 : v;
+        col[n] = (int32_t)(first + (w->onehot ? place : 0));
+        x[n++] = known == 0 ? v : w->onehot ? 1 : (double)place;
     }
     *count = n;
     return SGFS_OK;
@@ -558,7 +558,11 @@ static sgfs_status words_entries(const sgfsi_transform *s, const double *in, int
 
 static bool selects_words(const sgfsi_transform *s) {
     const words *w = s->self;
-    return !w->onehot;
+    bool same = !w->onehot; /* words were met in their order */
+    for (int64_t j = 0; same && j < s->in.cols; j++)
+        for (int64_t k = 0; same && k < w->dictionary[j].count; k++)
+            same = w->levels[j].order[k] == k;
+    return same;
 }
 
 static void need_words(const sgfsi_transform *s, const unsigned char *out, unsigned char *in) {

@@ -197,6 +197,8 @@ void sgfsi_transform_tell_names(const sgfsi_transform *s, const unsigned char *h
 const sgfsi_dictionary *sgfsi_words_of(const sgfsi_transform *s, int64_t j);
 const char *sgfsi_words_reference(const sgfsi_transform *s, int64_t j); /* NULL: none */
 bool sgfsi_words_zero(sgfsi_transform *s);
+/* As strcmp: numbers by value, all else by bytes, what is missing last. */
+int sgfsi_words_compare(const char *a, const char *b);
 
 /* transform_date.c: is column j that goes in one of dates? And: a month that no row of the run had
  * has 0 in all its columns. */

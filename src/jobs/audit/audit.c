@@ -19,7 +19,7 @@
  *
  * --max-time: each kind of chains begins with its part of the time that is left: half of that is
  * dealt out evenly (each looks for its anchor and warms up), half by iterations, an exact one of
- * which counts EXACT_COST times (it may ask many rows). What exact chains cannot do in their part,
+ * which counts three times (it may ask many rows). What exact chains cannot do in their part,
  * they do not do at all, and the rest of the time is the extrapolation's. Where there would be
  * nothing but exact chains, they have EXACT_PART of the time for that reason.
  */
@@ -39,12 +39,14 @@
 #include "sink/runblock.h"
 
 static const sgfs_option options[] = {
-    {"audit.precision", "precision", SGFS_NUMBER, "0.01", 1e-4, 0.2, NULL,
+    {"audit.precision", "precision", SGFS_NUMBER, "0.03", 1e-4, 0.2, NULL,
      "Monte Carlo error of a mean's bias in sd (twice that where it is extrapolated)"},
     {"audit.exact", "exact", SGFS_FLAG, "true", 1, 0, NULL,
      "compare with exact draws where the model allows them"},
     {"audit.against_reference", "against-reference", SGFS_FLAG, "false", 1, 0, NULL,
      "compare runs of exact, nuts and hmc with a reference as well"},
+    {"predict.model", "model", SGFS_TEXT, "", 1, 0, NULL,
+     "the shared object of a run made with a model of your own"},
     SGFSI_OPTIONS_END};
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -82,12 +84,15 @@ static sgfs_status open_run(sgfsi_audit *a, const sgfs_model *model, const char 
     if (a->run == NULL) return sgfsi_why(err);
     sgfs_status status = choose_comparison(a, err);
     if (status != SGFS_OK || a->way == SGFSI_AUDIT_NOTHING) return status;
-    if (model == NULL) status = sgfsi_reopen_open(&a->reopened, a->run, data, a->job.cfg, err);
+    if (model == NULL)
+        status =
+            sgfsi_reopen_open(&a->reopened, a->run, sgfsi_config_text(a->job.cfg, "predict.model"),
+                              data, a->job.cfg, err);
     else status = sgfsi_reopen_check(a->run, model, err);
     if (status != SGFS_OK) return status;
     a->model = model != NULL ? model : a->reopened.model;
     const char *why = sgfsi_anchor_refuses(a->model);
-    if (why == NULL) return SGFS_OK;
+    if (why == NULL || a->model->kind->user != NULL) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EUSAGE,
                       "Model %.60s has no anchor (%.200s), and an audit needs one. Instead: sample "
                       "with --sampler nuts, then sgfs compare RUN --reference NUTS_RUN.",
@@ -138,6 +143,7 @@ static void plan(sgfsi_audit *a, bool exact) {
         if (exactly == NULL && s->kind->exact && s->kind->anchored) exactly = s->name;
         if (by_step == NULL && s->kind->vanishing != NULL) by_step = s->name;
     }
+    if (sgfsi_anchor_refuses(a->model) != NULL) exactly = "exact-pairs"; /* which needs none */
     double p = sgfsi_config_num(a->job.cfg, "audit.precision"), h = a->h;
     bool steps = a->way == SGFSI_AUDIT_STEP;
     share_error(a, 2 * p);
@@ -153,6 +159,7 @@ static void plan(sgfsi_audit *a, bool exact) {
                                 .error = steps ? p / sqrt(2) : p,
                                 .rows = a->reference[SGFSI_REFERENCE_EXACT].rows};
     a->total = a->done;
+    a->told = false;
     for (int i = 0; i < SGFSI_REFERENCES; i++) {
         bool used = i == SGFSI_REFERENCE_EXACT ? exact : steps || !exact;
         sgfsi_reference_chain fixed = a->reference[i];
@@ -164,14 +171,14 @@ static void plan(sgfsi_audit *a, bool exact) {
 
 /* ---- reference chains ------------------------------------------------------------------------ */
 
-static const double EXACT_COST = 3, EXACT_PART = 0.6;
+static const double EXACT_PART = 0.6;
 
 /* Of the time that is left, reference i's. */
 static double part_of(const sgfsi_audit *a, int i) {
     double weight[SGFSI_REFERENCES], all = 0, kinds = 0;
     if (i == SGFSI_REFERENCE_EXACT && a->way == SGFSI_AUDIT_DRAWS) return EXACT_PART;
     for (int k = 0; k < SGFSI_REFERENCES; k++) {
-        weight[k] = a->reference[k].work * (k == SGFSI_REFERENCE_EXACT ? EXACT_COST : 1);
+        weight[k] = sgfsi_reference_weight(a, k);
         if (a->reference[k].over || !(weight[k] > 0)) continue;
         all += weight[k];
         kinds++;

@@ -54,6 +54,8 @@ typedef struct sgfsi_audit {
     sgfs_audit_report report;
     double done, total; /* iterations done, and planned */
     double limit;       /* seconds in all; NaN: none */
+    double opened;      /* when the reference at hand began to be opened */
+    bool told;          /* what it will cost was said, by the plan in force */
 } sgfsi_audit;
 
 /* Open a run of p's sampler on a->model and continue until the errors are as small as wanted, the
@@ -67,6 +69,8 @@ bool sgfsi_reference_chain_estimate(sgfsi_reference_chain *p, const sgfsi_batchm
 /* Says so, with the status of sgfsi_reference_chain_run. */
 sgfs_status sgfsi_reference_too_short(const sgfsi_audit *a, const sgfsi_reference_chain *p,
                                       sgfs_err *err);
+/* What the work of reference k costs, in iterations of sgfs-cv. */
+double sgfsi_reference_weight(const sgfsi_audit *a, int64_t k);
 /* Iterations (all chains) that theory says it takes. */
 double sgfsi_reference_plan(const sgfsi_reference_chain *p);
 

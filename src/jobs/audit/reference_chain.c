@@ -129,6 +129,11 @@ bool sgfsi_reference_chain_estimate(sgfsi_reference_chain *p, const sgfsi_batchm
     return many && SAY_ESS * p->reached * p->reached <= 1;
 }
 
+double sgfsi_reference_weight(const sgfsi_audit *a, int64_t k) {
+    const double exact = 3; /* iterations of the others, as a rule: it may ask many rows */
+    return a->reference[k].work * (k == SGFSI_REFERENCE_EXACT ? exact : 1);
+}
+
 double sgfsi_reference_plan(const sgfsi_reference_chain *p) {
     double tau = isfinite(p->h) ? (2 - p->h) / p->h : 1.2;
     return tau * fmax(1 / (p->error * p->error), LEAST_ESS);
@@ -143,6 +148,34 @@ static int64_t rows_so_far(const sgfs_run *run) {
     for (int64_t c = 0; c < run->plan.chains; c++)
         rows += run->chain[c].sampler.eval.rows_touched + run->chain[c].sampler.full.rows_touched;
     return rows;
+}
+
+/* What the chains of all references will cost, going by the first ones, which have been opened and
+ * warmed up: said once for each plan. start: when they were open; rows: read by then. Iterations of
+ * the run's own sampler read its batch. */
+static void tell_cost(sgfsi_audit *a, const sgfsi_reference_chain *p, const sgfs_run *run,
+                      double start, double rows) {
+    const double chains = (double)run->plan.chains, iterations = chains * (double)run->chain[0].t,
+                 N = (double)a->model->data->N;
+    if (a->told || !(p->work > 0) || !(iterations > 0)) return;
+    a->told = true;
+    const double each = (sgfsi_now() - start) / iterations,
+                 own = sgfsi_reference_weight(a, p - a->reference) / p->work,
+                 batch = (double)sgfsi_json_get_int(a->run->header, "batch", 0);
+    double seconds = 0, read = 0;
+    for (int k = 0; k < SGFSI_REFERENCES; k++) {
+        const sgfsi_reference_chain *of = &a->reference[k];
+        if (of->over || !(of->work > 0)) continue;
+        bool other = is_exact(p) && !is_exact(of) && batch > 0;
+        seconds += start - a->opened + each * sgfsi_reference_weight(a, k) / own;
+        read +=
+            (rows + of->work * (other ? batch : ((double)rows_so_far(run) - rows) / iterations)) /
+            N;
+    }
+    sgfsi_say(sgfsi_config_log(a->job.cfg), SGFS_NOTE,
+              "The audit will take about %s s and %s passes over the rows; twice the --precision "
+              "takes a quarter of the draws, and --max-time bounds the time.",
+              SGFSI_DIGITS(fmax(seconds, 0.1), 2), SGFSI_DIGITS(fmax(read, 1), 2));
 }
 
 sgfs_status sgfsi_reference_too_short(const sgfsi_audit *a, const sgfsi_reference_chain *p,
@@ -231,6 +264,7 @@ static sgfs_status with_run(sgfsi_audit *a, sgfsi_reference_chain *p, sgfs_run *
     sgfs_status status = check_kind(p, run, err);
     if (status != SGFS_OK) return status;
     int64_t D = a->model->D;
+    double start = sgfsi_now(), rows = (double)rows_so_far(run);
     sgfsi_arena arena = {NULL};
     sgfsi_batchmeans *b = sgfsi_batchmeans_new(&arena, run->plan.chains, D);
     p->estimate = sgfsi_arena_alloc(&a->job.arena, D, sizeof *p->estimate);
@@ -239,6 +273,7 @@ static sgfs_status with_run(sgfsi_audit *a, sgfsi_reference_chain *p, sgfs_run *
     if (status == SGFS_OK) status = run_to(a, p, run, b, run->plan.warmup + 1, until, err);
     if (status == SGFS_OK && run->chain[0].t <= run->plan.warmup)
         status = sgfsi_reference_too_short(a, p, err);
+    if (status == SGFS_OK) tell_cost(a, p, run, start, rows);
     if (status == SGFS_OK && !isfinite(p->h)) p->h = step_of(run);
     if (status == SGFS_OK) status = run_until_known(a, p, run, b, until, err);
     if (status == SGFS_OK && !p->enough) status = sgfsi_reference_too_short(a, p, err);
@@ -261,6 +296,7 @@ sgfs_status sgfsi_reference_chain_run(sgfsi_audit *a, sgfsi_reference_chain *p, 
     if (cfg == NULL) return sgfsi_fail_memory(err, "the audit");
     sgfsi_config_share(cfg, sgfsi_config_log(a->job.cfg));
     sgfs_config_on_message(cfg, pass_first, a);
+    a->opened = sgfsi_now();
     sgfs_status status = set_options(a, p, cfg, err);
     sgfs_run *run = status == SGFS_OK ? sgfs_run_open(a->model, cfg, err) : NULL;
     if (status == SGFS_OK) status = run != NULL ? with_run(a, p, run, until, err) : sgfsi_why(err);

@@ -48,22 +48,10 @@ static sgfs_config *recall_config(const sgfs_draws *draws, const sgfs_config *cf
     return NULL;
 }
 
-/* A file that a run names is code: it is loaded when the user names it, too. */
 static const sgfs_model_kind *find_kind(const sgfs_draws *draws, const sgfs_config *cfg,
                                         sgfs_err *err) {
-    const char *name = sgfsi_json_get_text(draws->header, "model", "");
-    const char *given = sgfsi_config_text(cfg, "predict.model");
-    bool own = sgfsi_user_is_file(name);
-    if (own == (given[0] != '\0')) return sgfsi_find_model(own ? given : name, err);
-    if (own)
-        sgfsi_fail(err, SGFS_EUSAGE,
-                   "The run was made with the model in %.200s, which is not loaded unasked: add "
-                   "--model FILE.",
-                   name);
-    else
-        sgfsi_fail(err, SGFS_EUSAGE, "--model: the run was made with the built-in model %.100s.",
-                   name);
-    return NULL;
+    const char *name = sgfsi_reopen_model_name(draws, sgfsi_config_text(cfg, "predict.model"), err);
+    return name != NULL ? sgfsi_find_model(name, err) : NULL;
 }
 
 static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err *err) {

@@ -282,14 +282,15 @@ static void put_effects(const sgfsi_report *r, FILE *f) {
         fprintf(
             f,
             "; one unit more of a column multiplies the %s by the %s, whose median and interval "
-            "stand beside the coefficient",
+            "stand beside the coefficient (on a narrow screen in its place)",
             strcmp(r->ratio, "rate ratio") == 0 ? "rate" : "odds", r->ratio);
     fputs(". Click on a head to sort.</p>\n<div class=\"find\"><label for=\"filter\">Show "
           "names with</label><input id=\"filter\" type=\"search\" autocomplete=\"off\" "
           "spellcheck=\"false\"><span id=\"count\" class=\"soft\" role=\"status\"></span></div>\n"
           "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Effects\">\n<table "
-          "class=\"sorts\" id=\"effects\">\n",
+          "class=\"sorts",
           f);
+    fprintf(f, "%s\" id=\"effects\">\n", r->ratio != NULL ? " ratios" : "");
     put_heads(f, 9,
               (const char *const[]){"parameter", "mean", "sd", interval, ratio, of_ratio, "above 0",
                                     "ESS", "R-hat"});

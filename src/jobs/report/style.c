@@ -70,7 +70,11 @@ const char *const sgfsi_report_style[] = {
     "margin:8px 0;max-width:72ch}[hidden]{display:none!important}\n"
     "footer{margin-top:48px;color:var(--soft);font-size:.88rem}\n",
     "@media(max-width:560px){main{padding:20px 14px 48px}.facts{grid-template-columns:1fr;gap:0}"
-    ".facts dd{margin-bottom:8px}th,td{padding:6px 8px}tbody th{max-width:11rem}}\n",
+    ".facts dd{margin-bottom:8px}th,td{padding:6px 8px}tbody th{max-width:11rem}"
+    /* ratios in place of coefficients: they are what is read first, and both do not fit */
+    ".ratios th:nth-child(n+2):nth-child(-n+4),.ratios td:nth-child(n+2):nth-child(-n+4){"
+    "display:none}.ratios td:nth-child(6),.ratios thead th{white-space:normal}.ratios tbody "
+    "th{max-width:8rem}}\n",
     "@media print{:root{color-scheme:light;--ground:#fff;--card:#fff;--ink:#000;--soft:#333;"
     "--line:#bbb}body{font-size:10pt}main{max-width:none;padding:0}nav,.find,th button::after{"
     "display:none}.scroll{max-height:none;overflow:visible;border:0}h2,h3{break-after:avoid}"
