@@ -89,6 +89,9 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
     bool warming = now->t <= now->warmup;
     double accepted[3] = {0}, one;
     e->t = now->t;
+    /* The shift follows the chain to where beta is, and is an average from there on. */
+    double late = (double)now->t - 0.6 * (double)now->warmup;
+    e->share = late <= 0 ? fmax(0.1, 1 / (double)(1 + now->t)) : 1 / (10 + late);
     sgfs_status status = SGFS_OK;
     if (!e->begun) status = begin(e, err);
     else if (now->t % REFRESH == 0) status = sgfsi_mixed_refresh(&e->at, err);

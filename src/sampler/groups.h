@@ -19,6 +19,7 @@ typedef struct sgfsi_groups_chain {
     sgfsi_mixed_place at;
     bool begun;
     double *shift, *step;      /* terms x p; terms x MOST_SHAPE: log of the random walks' steps */
+    double share;              /* of this iteration in the shift that is learned */
     double learned;            /* iterations whose shift was learned from */
     double *L, *centre, *d[2]; /* p x p + p; p: centre of beta; p: from there, before and after */
     double *mean[SGFSI_MOST_TERMS], *square[SGFSI_MOST_TERMS]; /* G x q: of effects after warm-up */

@@ -226,7 +226,7 @@ sgfs_status sgfsi_groups_move_beta(sgfsi_groups_chain *e, bool warming, double *
     sgfs_status status = sgfsi_mixed_fixed(&e->at, e->k, e->L, e->centre, err);
     if (status != SGFS_OK) return status;
     if (warming) { /* where beta really is, less where the approximation has it */
-        double share = 1 / (1 + fmin(e->learned, 100));
+        double share = e->share;
         for (int64_t j = 0; j < p; j++) shift[j] += share * (theta[j] - e->centre[j] - shift[j]);
     }
     for (int64_t j = 0; j < p; j++) {
