@@ -290,8 +290,9 @@ sgfs_status sgfsi_plan_fill(sgfsi_plan *plan, const sgfs_model *model, sgfs_err 
     if (status == SGFS_OK) status = plan_lengths(plan, model, err);
     if (status != SGFS_OK) return status;
     int64_t side = kind->step_together != NULL ? 1 : plan->chains;
+    bool together = kind->full_data || model->gatherer.dealt != NULL;
     sgfsi_split split =
-        sgfsi_context_split(&model->ctx, sgfsi_context_threads(plan->cfg), side, kind->full_data);
+        sgfsi_context_split(&model->ctx, sgfsi_context_threads(plan->cfg), side, together);
     plan->threads = split.chains;
     plan->inner = split.inside;
     plan->cores = plan->threads * plan->inner;
