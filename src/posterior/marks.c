@@ -38,7 +38,7 @@ sgfs_status sgfsi_marks_bound(int64_t D, double share, double *b, sgfs_err *err)
 sgfs_status sgfsi_marks_pay(const sgfs_model *m, bool *pay, sgfs_err *err) {
     const sgfsi_comm *comm = m->ctx.comm; /* machines may differ in memory */
     *pay = sgfsi_data_is_mapped(m->data) && sgfsi_data_mapped_bytes(m->data) > sgfsi_memory();
-    return comm->ops->broadcast(comm, (int64_t)sizeof *pay, pay, err);
+    return sgfsi_comm_broadcast(comm, SGFS_OK, (int64_t)sizeof *pay, pay, err);
 }
 
 /* ---- the pass -------------------------------------------------------------------------------- */
@@ -121,39 +121,37 @@ static sgfs_status mark_block(void *user, const sgfsi_block_at *at, const sgfs_b
     return SGFS_OK;
 }
 
-/* The marks of all processes in place of this one's, in the order of their rows. */
-static sgfs_status gather_marks(const sgfsi_comm *comm, sgfsi_marks *out, sgfsi_arena *arena,
-                                sgfs_err *err) {
+/* The marks of all processes in place of this one's, in the order of their rows. status: how it went
+ * here. */
+static sgfs_status gather_marks(const sgfsi_comm *comm, sgfs_status status, sgfsi_marks *out,
+                                sgfsi_arena *arena, sgfs_err *err) {
     const int64_t size = comm->size, pair = 2 * (int64_t)sizeof(int64_t);
+    int64_t most = 0, numbers = 0, count = 0;
     sgfsi_arena own = {NULL};
-    int64_t(*all)[2] = sgfsi_arena_alloc(&own, size, sizeof *all), most = 0, numbers = 0, count = 0;
-    sgfs_status status = all != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the marks");
-    status = sgfsi_comm_agree(comm, status, err);
-    if (status == SGFS_OK) {
-        all[comm->rank][0] = out->numbers;
-        all[comm->rank][1] = out->count;
-        status = comm->ops->gather(comm, size, pair, pair, all, err);
-    }
+    int64_t(*all)[2] = sgfsi_arena_alloc(&own, size, sizeof *all);
+    double *piece = NULL, *to = NULL;
+    if (all == NULL) return sgfsi_fail_memory(err, "the marks");
+    all[comm->rank][0] = out->numbers;
+    all[comm->rank][1] = out->count;
+    status = sgfsi_comm_gather(comm, status, size, pair, pair, all, err);
     for (int64_t k = 0; status == SGFS_OK && k < size; k++) {
         numbers += all[k][0];
         count += all[k][1];
         if (all[k][0] > most) most = all[k][0];
     }
-    double *piece = NULL, *to = NULL;
-    if (status == SGFS_OK) {
-        piece = SGFSI_DOUBLES(&own, size * most + 1);
-        to = SGFSI_DOUBLES(arena, numbers + 1);
-        if (piece == NULL || to == NULL) status = sgfsi_fail_memory(err, "the marks");
-        status = sgfsi_comm_agree(comm, status, err);
-    }
     if (status == SGFS_OK) {
         const int64_t bytes = most * (int64_t)sizeof *piece;
-        memcpy(piece + comm->rank * most, out->number, (size_t)out->numbers * sizeof *piece);
-        status = comm->ops->gather(comm, size, bytes, bytes, piece, err);
-        out->number = to;
-        out->numbers = numbers;
-        out->count = count;
+        piece = SGFSI_DOUBLES(&own, size * most + 1);
+        to = SGFSI_DOUBLES(arena, numbers + 1);
+        bool made = piece != NULL && to != NULL;
+        if (made)
+            memcpy(piece + comm->rank * most, out->number, (size_t)out->numbers * sizeof *piece);
+        else status = sgfsi_fail_memory(err, "the marks");
+        status = sgfsi_comm_gather(comm, status, size, bytes, bytes, piece, err);
     }
+    out->number = to;
+    out->numbers = numbers;
+    out->count = count;
     for (int64_t k = 0; status == SGFS_OK && k < size; k++) {
         memcpy(to, piece + k * most, (size_t)all[k][0] * sizeof *to);
         to += all[k][0];
@@ -188,9 +186,8 @@ sgfs_status sgfsi_marks_make(sgfsi_marks *out, const sgfs_model *m, const sgfsi_
         to += status == SGFS_OK ? f->numbers : 0;
         free(f->number);
     }
-    if (near->ctx.comm->size == 1) return status;
-    status = sgfsi_comm_agree(near->ctx.comm, status, err);
-    return status == SGFS_OK ? gather_marks(near->ctx.comm, out, arena, err) : status;
+    const sgfsi_comm *comm = near->ctx.comm;
+    return comm->size > 1 ? gather_marks(comm, status, out, arena, err) : status;
 }
 
 /* ---- by slot --------------------------------------------------------------------------------- */

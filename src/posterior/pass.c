@@ -157,16 +157,18 @@ static void copy_part(const sgfsi_full *f, const sgfsi_crop *crop, int64_t part,
     else memcpy(numbers, piece, size);
 }
 
+/* status: how the pass went here. */
 static sgfs_status gather_crop(const sgfsi_full *f, const sgfsi_crop *crop, double *room,
-                               sgfs_err *err) {
+                               sgfs_status status, sgfs_err *err) {
     const sgfsi_comm *comm = f->model->ctx.comm;
     const int64_t each = crop->rows > 0 ? longest_part(f, crop) : crop->width;
     const int64_t bytes = each * (int64_t)sizeof(double);
-    if (crop->rows == 0) return comm->ops->gather(comm, f->parts, bytes, bytes, crop->number, err);
+    double *pieces = crop->rows > 0 ? room : crop->number;
     sgfsi_share mine = sgfsi_comm_share(comm, f->parts);
-    for (int64_t k = mine.first; k < mine.end; k++) copy_part(f, crop, k, room + k * each, true);
-    sgfs_status status = comm->ops->gather(comm, f->parts, bytes, bytes, room, err);
-    for (int64_t k = 0; k < f->parts && status == SGFS_OK; k++)
+    for (int64_t k = mine.first; crop->rows > 0 && k < mine.end && status == SGFS_OK; k++)
+        copy_part(f, crop, k, room + k * each, true);
+    status = sgfsi_comm_gather(comm, status, f->parts, bytes, bytes, pieces, err);
+    for (int64_t k = 0; crop->rows > 0 && k < f->parts && status == SGFS_OK; k++)
         if (k < mine.first || k >= mine.end) copy_part(f, crop, k, room + k * each, false);
     return status;
 }
@@ -185,12 +187,9 @@ static sgfs_status do_parts(sgfsi_full *f, const errand *e, sgfs_err *err) {
     if (d->elsewhere != NULL)
         return sgfsi_fail(err, SGFS_EUSAGE, "%s: is a sketch, and the rows are elsewhere.",
                           d->path);
-    if (crop != NULL && crop->rows > 0) { /* before the work, of which all would have to hear */
+    if (crop != NULL && crop->rows > 0) {
         room = malloc((size_t)(f->parts * longest_part(f, crop)) * sizeof *room);
-        sgfs_status made =
-            room != NULL ? SGFS_OK : sgfsi_fail_memory(err, "what a pass over the data leaves");
-        made = sgfsi_comm_agree(comm, made, err);
-        if (made != SGFS_OK) return free(room), made;
+        if (room == NULL) return sgfsi_fail_memory(err, "what a pass over the data leaves");
     }
     sgfsi_share mine = shared ? sgfsi_comm_share(comm, f->parts) : (sgfsi_share){0, f->parts};
     sgfsi_scope scope = sgfsi_context_enter(&f->model->ctx);
@@ -206,16 +205,19 @@ static sgfs_status do_parts(sgfsi_full *f, const errand *e, sgfs_err *err) {
     sgfsi_context_leave(scope);
     f->rows_touched += f->N;
     sgfs_status status = SGFS_OK;
-    const int64_t size = sizeof *f->err, number = sizeof *e->sums;
-    if (shared) status = comm->ops->gather(comm, f->parts, size, size, f->err, err);
-    for (int64_t part = 0; part < f->parts && status == SGFS_OK; part++) {
+    const int64_t number = sizeof *e->sums;
+    sgfs_err own;
+    if (err == NULL) err = &own;
+    for (int64_t part = mine.first; part < mine.end && status == SGFS_OK; part++) {
         status = f->err[part].code;
-        if (status != SGFS_OK && err != NULL) *err = f->err[part];
+        if (status != SGFS_OK) *err = f->err[part];
     }
-    if (status == SGFS_OK && crop != NULL) status = gather_crop(f, crop, room, err);
+    if (shared && crop != NULL) status = gather_crop(f, crop, room, status, err);
     free(room);
-    if (status != SGFS_OK || !shared || e->sums == NULL) return status;
-    return comm->ops->gather(comm, f->parts, e->count * number, e->stride * number, e->sums, err);
+    if (!shared || (crop != NULL && status != SGFS_OK)) return status;
+    if (e->sums == NULL) return sgfsi_comm_agree(comm, status, err);
+    return sgfsi_comm_gather(comm, status, f->parts, e->count * number, e->stride * number, e->sums,
+                             err);
 }
 
 sgfs_status sgfsi_full_each(sgfsi_full *f, sgfsi_block_fn fn, void *user, const sgfsi_crop *crop,

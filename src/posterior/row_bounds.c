@@ -87,7 +87,8 @@ sgfs_status sgfsi_row_bounds_scan(const sgfs_model *m, const sgfsi_anchor *a, do
     if (status == SGFS_OK) status = scan(m, a, &f, &p, crop, &arena, err);
     for (int64_t k = 0; status == SGFS_OK && k < f.threads; k++)
         most[comm->rank] = fmax(most[comm->rank], p.growth[k]);
-    if (status == SGFS_OK) status = comm->ops->gather(comm, comm->size, number, number, most, err);
+    if (status == SGFS_OK)
+        status = sgfsi_comm_gather(comm, SGFS_OK, comm->size, number, number, most, err);
     for (int64_t k = 0; status == SGFS_OK && k < comm->size; k++) *growth = fmax(*growth, most[k]);
     sgfsi_arena_free(&arena);
     return status;

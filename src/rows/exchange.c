@@ -4,8 +4,7 @@
  * A gather takes pieces of one length, and a batch has more rows of one process than of another. So
  * every process sends `quota` rows at a time, which is mostly enough, and all go round again until
  * the one with the most rows has sent them: how often follows from the row numbers, which all of
- * them know. What a process sends ends with how it went, so that all hear of a file that cannot be
- * read, and nobody waits.
+ * them know.
  */
 #include "rows/exchange.h"
 
@@ -17,12 +16,11 @@ sgfs_status sgfsi_exchange_open(sgfsi_exchange *x, const sgfs_data *d, const sgf
                                 int64_t n, sgfsi_pages *visit, sgfsi_arena *arena, sgfs_err *err) {
     const int64_t spare = 8, quota = 3 * n / (2 * comm->size) + spare;
     *x = (sgfsi_exchange){.data = d, .comm = comm, .visit = visit, .quota = quota < n ? quota : n};
-    x->stride = x->quota * (d->p + 1) + 1;
+    x->stride = x->quota * (d->p + 1);
     x->piece = SGFSI_DOUBLES(arena, comm->size * x->stride);
     x->mine = sgfsi_arena_alloc(arena, x->quota, sizeof *x->mine);
     x->of = sgfsi_arena_alloc(arena, comm->size, sizeof *x->of);
-    x->err = sgfsi_arena_alloc(arena, 1, sizeof *x->err);
-    bool made = x->piece != NULL && x->mine != NULL && x->of != NULL && x->err != NULL;
+    bool made = x->piece != NULL && x->mine != NULL && x->of != NULL;
     return made ? SGFS_OK : sgfsi_fail_memory(err, "a minibatch");
 }
 
@@ -35,7 +33,8 @@ int64_t sgfsi_exchange_mine(const sgfsi_exchange *x, const int64_t *row, int64_t
 }
 
 /* This process's rows number first .. first + quota - 1, to its piece. */
-static sgfs_status read_own(sgfsi_exchange *x, const int64_t *row, int64_t n, int64_t first) {
+static sgfs_status read_own(sgfsi_exchange *x, const int64_t *row, int64_t n, int64_t first,
+                            sgfs_err *err) {
     const sgfs_data *d = x->data;
     double *piece = x->piece + x->comm->rank * x->stride;
     int64_t seen = 0, count = 0;
@@ -43,7 +42,7 @@ static sgfs_status read_own(sgfsi_exchange *x, const int64_t *row, int64_t n, in
         if (sgfsi_owner_of(d->N, x->comm->size, row[i]) != x->comm->rank) continue;
         if (seen++ >= first) x->mine[count++] = row[i];
     }
-    sgfs_status status = sgfsi_pages_rows(x->visit, d, x->mine, count, x->err);
+    sgfs_status status = sgfsi_pages_rows(x->visit, d, x->mine, count, err);
     if (status == SGFS_OK) sgfsi_data_rows_pick(d, x->mine, count, piece, piece + x->quota * d->p);
     return status;
 }
@@ -59,16 +58,9 @@ sgfs_status sgfsi_exchange_rows(sgfsi_exchange *x, const int64_t *row, int64_t n
         if (has > most) most = has;
     }
     for (int64_t first = 0; first < most; first += quota) {
-        sgfs_status here = read_own(x, row, n, first), status;
-        x->piece[(x->comm->rank + 1) * x->stride - 1] = here == SGFS_OK ? 0 : 1;
-        status = x->comm->ops->gather(x->comm, size, bytes, bytes, x->piece, err);
+        sgfs_status status = read_own(x, row, n, first, err);
+        status = sgfsi_comm_gather(x->comm, status, size, bytes, bytes, x->piece, err);
         if (status != SGFS_OK) return status;
-        bool all = true;
-        for (int64_t k = 0; k < size; k++) all = all && x->piece[(k + 1) * x->stride - 1] == 0;
-        if (!all) {
-            if (here != SGFS_OK) sgfsi_fail(err, here, "%s", x->err->text);
-            return sgfsi_comm_agree(x->comm, here, err);
-        }
         memset(x->of, 0, (size_t)size * sizeof *x->of);
         for (int64_t i = 0; i < n; i++) { /* to its place in the batch */
             int64_t of = sgfsi_owner_of(N, size, row[i]), k = x->of[of]++ - first;

@@ -13,9 +13,8 @@ typedef struct sgfsi_exchange {
     const sgfsi_comm *comm;
     sgfsi_pages *visit;
     int64_t quota, stride; /* rows that a process sends at once; numbers it sends */
-    double *piece;         /* size x stride: quota x p, quota targets, and how it went */
+    double *piece;         /* size x stride: quota x p, then quota targets */
     int64_t *mine, *of;    /* quota: rows of this process; size: rows of each so far */
-    sgfs_err *err;         /* of the latest read here */
 } sgfsi_exchange;
 
 /* For batches of n rows at most; visit: whose pages they are. */

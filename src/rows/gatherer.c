@@ -66,7 +66,7 @@ sgfs_status sgfsi_gatherer_deal(sgfsi_gatherer *g, const sgfs_data *d, const cha
                           "`sgfs pack` makes, of more than a chunk.",
                           d->path);
     bool deal = can && (on || sgfsi_data_mapped_bytes(d) > sgfsi_memory());
-    sgfs_status status = comm->ops->broadcast(comm, (int64_t)sizeof deal, &deal, err);
+    sgfs_status status = sgfsi_comm_broadcast(comm, SGFS_OK, (int64_t)sizeof deal, &deal, err);
     if (status == SGFS_OK && deal) g->dealt = comm;
     return status;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "context/comm/comm.h"
+#include "tools/check.h"
 
 enum { MOST_PROCESSES = 7 };
 
@@ -44,3 +45,10 @@ static inline sgfs_status broadcast(const sgfsi_comm *c, int64_t bytes, void *da
 }
 
 static const sgfsi_comm_ops ops = {.gather = gather, .broadcast = broadcast};
+
+/* Process `rank` of those in a meeting. Free its room afterwards. */
+static inline sgfsi_comm comm_at(int64_t rank, int64_t size, void *state) {
+    sgfsi_comm c = {.name = "test", .help = "", .ops = &ops, rank, size, state, 0, NULL};
+    assert_int_equal(sgfsi_comm_make_room(&c, NULL), SGFS_OK);
+    return c;
+}

@@ -79,7 +79,6 @@ static void set_options(sgfs_config *cfg, const char *options) {
 
 typedef struct process {
     sgfsi_comm comm;
-    sgfs_err said[MOST];
     const char *options;
     sgfs_status status;
     sgfs_err err;
@@ -144,16 +143,11 @@ static void together(int64_t size, const char *options, process *p) {
     pthread_barrier_init(&room.barrier, NULL, (unsigned)size);
     for (int64_t k = 0; k < size; k++) {
         p[k] = (process){.options = options};
-        p[k].comm = (sgfsi_comm){.name = "test",
-                                 .help = "",
-                                 .ops = &ops,
-                                 .rank = k,
-                                 .size = size,
-                                 .state = &room,
-                                 .said = p[k].said};
+        p[k].comm = comm_at(k, size, &room);
         assert_int_equal(pthread_create(&thread[k], NULL, sample, &p[k]), 0);
     }
     for (int64_t k = 0; k < size; k++) pthread_join(thread[k], NULL);
+    for (int64_t k = 0; k < size; k++) sgfsi_comm_free_room(&p[k].comm);
     pthread_barrier_destroy(&room.barrier);
 }
 
