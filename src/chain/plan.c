@@ -190,6 +190,11 @@ static sgfs_status plan_batch(sgfsi_plan *plan, const sgfs_model *m, sgfs_err *e
     }
     sgfsi_arena_free(&arena);
     if (status != SGFS_OK) return status;
+    if (m->gatherer.dealt != NULL)
+        sgfsi_say(plan->log, SGFS_NOTE,
+                  "Each of %lld processes reads its own rows of a minibatch, and sends them to the "
+                  "others (--deal).",
+                  (long long)m->gatherer.dealt->size);
     /* minibatches pay for every copy of a row, all rows together only once */
     if (m->data->weight != NULL && m->data->total >= 50 * (double)m->data->N) {
         sgfsi_say(plan->log, SGFS_NOTE,
