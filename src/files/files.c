@@ -205,7 +205,8 @@ static sgfs_status add_pattern(gatherer *g, const char *pattern, sgfs_err *err) 
     glob_t found = {.gl_pathc = 0};
     int code = glob(pattern, GLOB_NOSORT, gives_up, &found);
     sgfs_status status = SGFS_OK;
-    if (code == GLOB_NOSPACE || code == GLOB_ABORTED) status = sgfsi_fail_memory(err, "the list of files");
+    if (code == GLOB_NOSPACE || code == GLOB_ABORTED)
+        status = sgfsi_fail_memory(err, "the list of files");
     else if (code != 0 || found.gl_pathc == 0) status = fail_pattern(pattern, err);
     if (status == SGFS_OK) {
         g->pattern = pattern;

@@ -61,7 +61,7 @@ COMMANDS = [
     sample("exact-hmc", f"logistic --data {IN}/packed.sgd --sampler exact-hmc"),
     sample("exact-linear", f"linear --data {IN}/numbers.npy --sampler exact-linear"),
     sample("groups", f"logistic {CSV} --target y --features b --groups (1|animal)"),
-    sample("formula", f"linear {CSV} --formula a~b+C(y)-c+(1+b||animal) --quiet"),
+    sample("formula", f"linear {CSV} --formula a~.-c+(1+b||animal) --quiet"),
     sample("groups of two threads", f"poisson --data {IN}/counts.csv --formula count~a+(1|time) --quiet",
            short=SHORT.replace("--threads 1", "--threads 2")),
     sample("scan", f"logistic --data {IN}/packed.sgd --sampler exact-rows --scan on --quiet"),

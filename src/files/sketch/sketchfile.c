@@ -30,8 +30,7 @@ sgfs_status sgfsi_sketch_is(const char *path, bool *is, sgfs_err *err) {
     sgfs_err why;
     status = sgfsi_bytes_read(in, head, sizeof head, &got, &why);
     sgfsi_bytes_close(in);
-    if (status == SGFS_EIO || status == SGFS_ENOMEM)
-        return sgfsi_fail(err, status, "%s", why.text);
+    if (status == SGFS_EIO || status == SGFS_ENOMEM) return sgfsi_fail(err, status, "%s", why.text);
     *is = status == SGFS_OK && got == sizeof head && memcmp(head, magic, sizeof magic) == 0;
     return SGFS_OK; /* what is wrong with other files, their readers say */
 }
@@ -174,7 +173,8 @@ static bool take_head(sgfsi_sketch *s, size_t bytes) {
         (e->places == 0 || (double)e->places * (1 + (double)e->D * (double)e->D) <= (double)most);
     bool asked = s->step == SGFSI_SKETCH_COLUMNS || e->places == 1 || /* once, where it counts */
                  (s->step == SGFSI_SKETCH_PLACE && !s->done);
-    return run && numbers && places && asked && s->parts >= 0 && s->part >= -1 && s->part < s->parts + 1;
+    return run && numbers && places && asked && s->parts >= 0 && s->part >= -1 &&
+           s->part < s->parts + 1;
 }
 
 static sgfs_status take_all(sgfsi_sketch *s, const unsigned char *bytes, size_t length,
