@@ -29,6 +29,7 @@ typedef enum sgfsi_purpose {
     SGFSI_PREDICT_NORMAL = 20,  /* predictive draws: position is the row, iteration the draw */
     SGFSI_PREDICT_UNIFORM = 21, /* the same */
     SGFSI_PREDICT_TIE = 22,     /* where a target falls among draws that equal it */
+    SGFSI_PREDICT_GROUP = 23,   /* effects of new groups: iteration is the draw, the seed the group */
     SGFSI_SHUFFLE = 40,         /* packing: the key that each row is sorted by */
     SGFSI_VETO = 41,            /* exact draws: how many rows are asked, which, and their answers */
     SGFSI_PROBE = 42,           /* places and rows that are tried before a chain begins */

@@ -91,7 +91,29 @@ static sgfs_status keep_state(sgfs_run *run, sgfs_err *unsettled, sgfs_err *err)
     return sgfsi_run_save(run, err);
 }
 
-/* What the chains found besides draws: a note behind the end of the file. */
+/* Draws of effects to where the run's draws are. */
+static sgfs_status keep_draws(sgfs_run *run, const sgfs_sampler *const *chain, sgfs_err *err) {
+    const sgfs_sampler_kind *kind = run->plan.kinds.sampler;
+    sgfs_kept_effects kept = {0};
+    bool made = kind->kept_effects == NULL || kind->kept_effects(chain, run->plan.chains, &kept);
+    sgfs_status status = made ? SGFS_OK : sgfsi_fail_memory(err, "the effects of groups");
+    if (made && kept.count > 0 && run->path == NULL) {
+        sgfsi_kept_effects_free(&run->out.memory->kept);
+        run->out.memory->kept = kept;
+        return SGFS_OK;
+    }
+    size_t bytes;
+    unsigned char *payload =
+        made && kept.count > 0 ? sgfsi_kept_effects_bytes(&kept, &bytes) : NULL;
+    if (payload != NULL)
+        status = sgfsi_runfile_note_bytes(run->path, SGFSI_NOTE_KEPT, payload, bytes, err);
+    else if (made && kept.count > 0) status = sgfsi_fail_memory(err, "the effects of groups");
+    free(payload);
+    sgfsi_kept_effects_free(&kept);
+    return status;
+}
+
+/* What the chains found besides draws: notes behind the end of the file. */
 static sgfs_status keep_effects(sgfs_run *run, sgfs_err *err) {
     const sgfs_sampler_kind *kind = run->plan.kinds.sampler;
     if (kind->effects == NULL || run->model->ctx.comm->rank > 0) return SGFS_OK;
@@ -99,18 +121,20 @@ static sgfs_status keep_effects(sgfs_run *run, sgfs_err *err) {
     if (chain == NULL) return sgfsi_fail_memory(err, "the effects of groups");
     for (int64_t c = 0; c < run->plan.chains; c++) chain[c] = &run->chain[c].sampler;
     sgfsi_json *found = kind->effects(chain, run->plan.chains);
-    free(chain);
-    if (found == NULL) return SGFS_OK;
-    char *text = sgfsi_json_whole(found) ? sgfsi_json_dump(found, false) : NULL;
+    char *text = found != NULL && sgfsi_json_whole(found) ? sgfsi_json_dump(found, false) : NULL;
+    sgfs_status status = found == NULL || text != NULL
+                             ? SGFS_OK
+                             : sgfsi_fail_memory(err, "the effects of groups");
     sgfsi_json_free(found);
-    if (text == NULL) return sgfsi_fail_memory(err, "the effects of groups");
-    if (run->path == NULL) {
+    if (text != NULL && run->path != NULL) {
+        status = sgfsi_runfile_note(run->path, SGFSI_NOTE_EFFECTS, text, err);
+        free(text);
+    } else if (text != NULL) {
         free(run->out.memory->effects);
         run->out.memory->effects = text;
-        return SGFS_OK;
     }
-    sgfs_status status = sgfsi_runfile_note(run->path, SGFSI_NOTE_EFFECTS, text, err);
-    free(text);
+    if (status == SGFS_OK) status = keep_draws(run, chain, err);
+    free(chain);
     return status;
 }
 

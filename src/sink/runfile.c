@@ -331,11 +331,36 @@ static sgfs_status fail_note(const char *path, int error, sgfs_err *err) {
     return sgfsi_fail_io(err, path, "write", error);
 }
 
+unsigned char *sgfsi_kept_effects_bytes(const sgfs_kept_effects *kept, size_t *bytes) {
+    int64_t floats = kept->count * kept->numbers;
+    *bytes = SGFSI_KEPT_HEAD + 16 * (size_t)kept->count + 4 * (size_t)floats;
+    unsigned char *out = malloc(*bytes), *at = out;
+    if (out == NULL) return NULL;
+    sgfsi_put_u64(at, (uint64_t)kept->count);
+    sgfsi_put_u64(at + 8, (uint64_t)kept->numbers);
+    at += SGFSI_KEPT_HEAD;
+    for (int64_t i = 0; i < kept->count; i++, at += 16) {
+        sgfsi_put_u64(at, (uint64_t)kept->chain[i]);
+        sgfsi_put_u64(at + 8, (uint64_t)kept->draw[i]);
+    }
+    for (int64_t i = 0; i < floats; i++, at += 4) {
+        uint32_t word;
+        memcpy(&word, &kept->u[i], sizeof word);
+        sgfsi_put_u32(at, word);
+    }
+    return out;
+}
+
 sgfs_status sgfsi_runfile_note(const char *path, uint32_t kind, const char *json, sgfs_err *err) {
-    const sgfsi_block block = {kind, 0, 0, 0, 0, strlen(json)};
+    return sgfsi_runfile_note_bytes(path, kind, json, strlen(json), err);
+}
+
+sgfs_status sgfsi_runfile_note_bytes(const char *path, uint32_t kind, const void *payload,
+                                     size_t length, sgfs_err *err) {
+    const sgfsi_block block = {kind, 0, 0, 0, 0, length};
     unsigned char *bytes = malloc(SGFSI_BLOCK_HEAD + (size_t)block.bytes + SGFSI_CRC_BYTES);
     if (bytes == NULL) return sgfsi_fail_memory(err, "a note");
-    memcpy(bytes + SGFSI_BLOCK_HEAD, json, (size_t)block.bytes);
+    memcpy(bytes + SGFSI_BLOCK_HEAD, payload, length);
     size_t whole = sgfsi_block_seal(bytes, &block);
     int64_t end = 0;
     struct stat st = {0};

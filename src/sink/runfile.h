@@ -60,9 +60,14 @@ int64_t sgfsi_runfile_count(const sgfsi_runfile *f, int64_t chain); /* draws of 
 
 /* ---- notes, reading -------------------------------------------------------------------------- */
 
-/* Append a note (runblock.h) to a file that nobody is writing: json, one object. The file has
- * all of it or is as it was. SGFS_EIO where it cannot be written. */
+/* Append a note (runblock.h) to a file that nobody is writing. The file has all of it or is as it
+ * was. SGFS_EIO where it cannot be written. */
+sgfs_status sgfsi_runfile_note_bytes(const char *path, uint32_t kind, const void *payload,
+                                     size_t bytes, sgfs_err *err);
+/* The same of a text: json, one object. */
 sgfs_status sgfsi_runfile_note(const char *path, uint32_t kind, const char *json, sgfs_err *err);
+/* The payload of a note with draws of effects, malloc'ed; NULL: memory is out. */
+unsigned char *sgfsi_kept_effects_bytes(const sgfs_kept_effects *kept, size_t *bytes);
 
 /* A plain file that begins as run files do? */
 sgfs_status sgfsi_runfile_is(const char *path, bool *is, sgfs_err *err);
