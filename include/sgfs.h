@@ -748,11 +748,11 @@ typedef struct sgfs_new_rows {
 
 /* Room for what the draws say of them, and what was met on the way. */
 typedef struct sgfs_predicted {
-    size_t size;       /* sizeof(sgfs_predicted) */
-    double *mean;      /* rows x outputs */
-    double *quantile;  /* rows x outputs x 3: low, median, high ("summary.interval"); or NULL */
-    int64_t new_words; /* out: rows with a word that the run has not seen ("data.new_words") */
-    int64_t missing;   /* out: rows that lack a value; their numbers are NaN */
+    size_t size;        /* sizeof(sgfs_predicted) */
+    double *mean;       /* rows x outputs */
+    double *quantile;   /* rows x outputs x 3: low, median, high ("summary.interval"); or NULL */
+    int64_t new_words;  /* out: rows with a word that the run has not seen ("data.new_words") */
+    int64_t missing;    /* out: rows that lack a value; their numbers are NaN */
     int64_t new_groups; /* out: rows in a group that the run has not seen ("predict.new_groups") */
 } sgfs_predicted;
 

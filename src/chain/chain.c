@@ -187,8 +187,7 @@ sgfs_status sgfsi_chain_validate(sgfsi_chain *w, const sgfsi_validation_rows *va
     const sgfs_sampler_kind *kind = w->sampler.kind;
     int64_t effects = kind->effects_now != NULL ? kind->effects_now(&w->sampler, NULL) : 0;
     w->effects = sgfsi_arena_alloc(&w->arena, effects + 1, sizeof *w->effects);
-    if (w->validator == NULL || w->effects == NULL)
-        return sgfsi_fail_memory(err, "the validation");
+    if (w->validator == NULL || w->effects == NULL) return sgfsi_fail_memory(err, "the validation");
     return sgfsi_validator_open(w->validator, validation, &w->arena, err);
 }
 

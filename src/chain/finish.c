@@ -122,9 +122,8 @@ static sgfs_status keep_effects(sgfs_run *run, sgfs_err *err) {
     for (int64_t c = 0; c < run->plan.chains; c++) chain[c] = &run->chain[c].sampler;
     sgfsi_json *found = kind->effects(chain, run->plan.chains);
     char *text = found != NULL && sgfsi_json_whole(found) ? sgfsi_json_dump(found, false) : NULL;
-    sgfs_status status = found == NULL || text != NULL
-                             ? SGFS_OK
-                             : sgfsi_fail_memory(err, "the effects of groups");
+    sgfs_status status =
+        found == NULL || text != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the effects of groups");
     sgfsi_json_free(found);
     if (text != NULL && run->path != NULL) {
         status = sgfsi_runfile_note(run->path, SGFSI_NOTE_EFFECTS, text, err);

@@ -88,10 +88,11 @@ static sgfs_status fill(const sgfs_draws *d, const sgfsi_effects_term *t, int64_
         fill_quantiles(d, t, at, draws, s, i);
     }
     char units[300];
-    snprintf(units, sizeof units,
-             "An effect is what being in the group of \"%.60s\" adds to the coefficient; quantiles are "
-             "those of %s.",
-             t->factor, d->kept.count < ENOUGH ? "a normal distribution" : "the draws that are kept");
+    snprintf(
+        units, sizeof units,
+        "An effect is what being in the group of \"%.60s\" adds to the coefficient; quantiles are "
+        "those of %s.",
+        t->factor, d->kept.count < ENOUGH ? "a normal distribution" : "the draws that are kept");
     s->units = sgfsi_arena_text(arena, units);
     s->compared = "";
     return sgfsi_arena_failed(arena) ? sgfsi_fail_memory(err, "the effects of groups") : SGFS_OK;
@@ -104,11 +105,10 @@ sgfs_status sgfsi_summary_effects(const sgfs_draws *d, const char *factor, int64
     sgfs_status status = sgfsi_effects_read(d, &all, arena, err);
     if (status != SGFS_OK) return status;
     if (all.terms == 0)
-        return sgfsi_fail(
-            err, SGFS_EUSAGE,
-            "--groups %.60s: the run has no effects of groups, or did not get as far "
-            "as a draw.",
-            factor);
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--groups %.60s: the run has no effects of groups, or did not get as far "
+                          "as a draw.",
+                          factor);
     for (int64_t k = 0; k < all.terms; k++) {
         if (strcmp(all.term[k].factor, factor) == 0)
             return fill(d, &all.term[k], top, s, arena, err);

@@ -124,8 +124,7 @@ void sgfsi_newrows_close(sgfsi_newrows *r) {
     sgfsi_newdata_close(r->rows);
     sgfsi_recipe_free(r->recipe);
     sgfsi_newgroups_close(&r->groups);
-    for (int64_t j = 0; r->own_words != NULL && j < r->own; j++)
-        sgfsi_words_free(&r->own_words[j]);
+    for (int64_t j = 0; r->own_words != NULL && j < r->own; j++) sgfsi_words_free(&r->own_words[j]);
     sgfs_model_free(r->model);
     sgfs_data_free(r->data);
     sgfsi_arena_free(&r->arena);

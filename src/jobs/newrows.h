@@ -43,7 +43,7 @@ typedef struct sgfsi_newrows {
     sgfsi_wanted wanted;
     bool known; /* the file has the target */
     sgfsi_newgroups groups;
-    int64_t new_groups;                   /* rows so far with a group that the run has not seen, */
+    int64_t new_groups;                    /* rows so far with a group that the run has not seen, */
     int64_t new_in_term[SGFSI_MOST_TERMS]; /* and of each factor */
     /* Of rows from memory: the columns that they have, and how the model's are made of the first
      * `own` of these; the others group rows. */
@@ -51,7 +51,7 @@ typedef struct sgfsi_newrows {
     const char **input;            /* inputs */
     const sgfsi_word_list **words; /* inputs; without words: a column of numbers */
     sgfsi_word_list *own_words;    /* own */
-    sgfsi_recipe *recipe;     /* NULL: they are the model's */
+    sgfsi_recipe *recipe;          /* NULL: they are the model's */
 } sgfsi_newrows;
 
 /* path NULL: rows come from memory. cfg: "data.target" (where it is not the run's), "data.delimiter" and "data.header" of this file;

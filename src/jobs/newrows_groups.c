@@ -11,10 +11,11 @@
 #include "jobs/newrows.h"
 
 static sgfs_status fail_twice(const char *factor, const char *name, sgfs_err *err) {
-    return sgfsi_fail(err, SGFS_EDATA,
-                      "Two groups of \"%.60s\" are called \"%.100s\": new rows cannot be told which "
-                      "one they belong to. Rename one, and sample once more.",
-                      factor, name);
+    return sgfsi_fail(
+        err, SGFS_EDATA,
+        "Two groups of \"%.60s\" are called \"%.100s\": new rows cannot be told which "
+        "one they belong to. Rename one, and sample once more.",
+        factor, name);
 }
 
 /* What the groups of a term are called. */
@@ -27,7 +28,8 @@ static sgfs_status take_levels(const sgfsi_factor *f, const sgfsi_origin *origin
     if (live == NULL && sgfsi_json_length(levels) != f->levels)
         return sgfsi_fail(err, SGFS_ERUNFILE, "The run's effects of groups are damaged.");
     for (int64_t g = 0; g < f->levels; g++) {
-        const char *name = live != NULL ? live->level[g] : sgfsi_json_as_text(sgfsi_json_at(levels, g));
+        const char *name =
+            live != NULL ? live->level[g] : sgfsi_json_as_text(sgfsi_json_at(levels, g));
         if (name == NULL)
             return sgfsi_fail(err, SGFS_ERUNFILE, "The run's effects of groups are damaged.");
         int64_t number = sgfsi_words_add(to, name, strlen(name));

@@ -27,11 +27,12 @@ static sgfs_status add_groups(sgfsi_newrows *r, sgfs_err *err) {
     for (int64_t c = 0; c < g->columns; c++) {
         const sgfsi_word_list *words = g->words[c] ? group_words(g, c) : &none;
         if (words == NULL)
-            return sgfsi_fail(err, SGFS_EUSAGE,
-                              "sgfs_predict_open: what the words of \"%.60s\" are, which group rows "
-                              "together with another column alone, is not known without a file: "
-                              "predict rows of a file.",
-                              g->column[c]);
+            return sgfsi_fail(
+                err, SGFS_EUSAGE,
+                "sgfs_predict_open: what the words of \"%.60s\" are, which group rows "
+                "together with another column alone, is not known without a file: "
+                "predict rows of a file.",
+                g->column[c]);
         r->input[r->inputs] = g->column[c];
         r->words[r->inputs++] = words;
     }
@@ -57,8 +58,7 @@ sgfs_status sgfsi_newrows_columns(sgfsi_newrows *r, sgfs_err *err) {
         return sgfsi_fail_memory(err, "the columns");
     for (r->own = 0; r->own < own; r->own++) {
         int64_t j = r->own;
-        const sgfsi_dictionary *known =
-            r->recipe != NULL ? sgfsi_recipe_words(r->recipe, j) : NULL;
+        const sgfsi_dictionary *known = r->recipe != NULL ? sgfsi_recipe_words(r->recipe, j) : NULL;
         r->input[j] = name[j];
         r->words[j] = &r->own_words[j];
         for (int64_t k = 0; known != NULL && k < known->count; k++) {

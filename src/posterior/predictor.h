@@ -28,14 +28,14 @@ typedef struct sgfsi_draw {
 } sgfsi_draw;
 
 typedef struct sgfsi_predictor {
-    const sgfs_model *m;              /* without its groups, */
+    const sgfs_model *m;               /* without its groups, */
     const struct sgfsi_scales *scales; /* which are these; NULL: it has none */
-    bool zero;                        /* the effects of groups that the run has not seen are 0 */
+    bool zero;                         /* the effects of groups that the run has not seen are 0 */
     const int64_t *code; /* rows x terms: of the rows at hand. The number of the group; below 0: the
                           * run has not seen it, and equal numbers are the same group */
     const double *x;     /* of these rows, for slopes */
-    uint64_t seed; /* of predictive draws; set it before the first add */
-    int64_t most;  /* rows there is room for */
+    uint64_t seed;       /* of predictive draws; set it before the first add */
+    int64_t most;        /* rows there is room for */
     double
         at[SGFSI_QUANTILES]; /* shares of quantiles: 0.05, 0.5, 0.95, unless set. The last mirrors
                                  * the first */

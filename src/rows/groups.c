@@ -279,9 +279,10 @@ sgfs_status sgfsi_groups_recall(sgfs_data *d, const sgfsi_json *list, sgfs_err *
         known = recall_term(d, sgfsi_json_at(list, k), &g->term[k]);
     if (g == NULL || sgfsi_arena_failed(&d->arena)) return sgfsi_fail_memory(err, "the groups");
     if (!known)
-        return sgfsi_fail(err, SGFS_ERUNFILE,
-                          "The run does not say all of its groups: it was made by an older sgfs, or "
-                          "is damaged. Sample once more to predict with it.");
+        return sgfsi_fail(
+            err, SGFS_ERUNFILE,
+            "The run does not say all of its groups: it was made by an older sgfs, or "
+            "is damaged. Sample once more to predict with it.");
     g->terms = terms;
     d->groups = g;
     return SGFS_OK;

@@ -44,9 +44,10 @@ typedef struct sgfsi_factor {
     const char *column[SGFSI_MOST_NESTED];
     bool words[SGFSI_MOST_NESTED]; /* of the column: it holds words */
     int64_t levels;
-    const int32_t *code; /* by row of the table: 0 .. levels - 1; -1: the row is left out. NULL: of a
+    const int32_t
+        *code;          /* by row of the table: 0 .. levels - 1; -1: the row is left out. NULL: of a
                           * run whose rows are not at hand */
-    const char **level;  /* levels: what they are called; NULL: as above */
+    const char **level; /* levels: what they are called; NULL: as above */
 } sgfsi_factor;
 
 typedef struct sgfsi_term {

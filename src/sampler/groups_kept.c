@@ -8,7 +8,7 @@
 
 #include "sampler/groups.h"
 
-enum { USUAL = 400, LEAST = 16 };     /* draws of all chains together */
+enum { USUAL = 400, LEAST = 16 };       /* draws of all chains together */
 static const double usual_bytes = 16e6; /* of more than LEAST draws */
 
 static int64_t numbers_of(const sgfsi_mixed *m) {

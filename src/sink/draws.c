@@ -309,9 +309,9 @@ sgfs_draws *sgfsi_draws_copy(const sgfs_draws *d, sgfs_err *err) {
     char *state = strdup(d->state);
     copy->audit = sgfsi_json_copy(d->audit);
     copy->effects = d->effects != NULL ? strdup(d->effects) : NULL;
-    if (status == SGFS_OK && (state == NULL || (copy->audit == NULL) != (d->audit == NULL) ||
-                              (copy->effects == NULL) != (d->effects == NULL) ||
-                              !copy_kept(&d->kept, &copy->kept)))
+    if (status == SGFS_OK &&
+        (state == NULL || (copy->audit == NULL) != (d->audit == NULL) ||
+         (copy->effects == NULL) != (d->effects == NULL) || !copy_kept(&d->kept, &copy->kept)))
         status = sgfsi_fail_memory(err, "the draws");
     if (status != SGFS_OK) {
         free(state);

@@ -63,7 +63,7 @@ struct sgfs_draws {
     char *
         effects; /* of groups, as JSON text (SGFSI_NOTE_EFFECTS); NULL: there are none; malloc'ed */
     sgfs_kept_effects kept; /* draws of them; malloc'ed */
-    sgfsi_json *audit; /* what the last `sgfs audit` of it found; NULL: there was none */
+    sgfsi_json *audit;      /* what the last `sgfs audit` of it found; NULL: there was none */
 };
 
 /* An empty set of draws whose shape and names come from `header` (taken over, also on failure). */

@@ -44,8 +44,8 @@ static sgfs_status read_term(const sgfsi_json *said, sgfsi_effects_term *t, sgfs
     if (t->effect == NULL || t->level == NULL || !SGFSI_ROOM(arena, t->G, &t->rows) ||
         !SGFSI_ROOM(arena, t->G * t->q, &t->mean, &t->sd))
         return sgfsi_fail_memory(err, "the effects of groups");
-    bool whole = take_texts(names, t->q, t->effect, arena) &&
-                 take_texts(levels, t->G, t->level, arena);
+    bool whole =
+        take_texts(names, t->q, t->effect, arena) && take_texts(levels, t->G, t->level, arena);
     take_numbers(rows, t->G, t->rows);
     take_numbers(mean, t->G * t->q, t->mean);
     take_numbers(sd, t->G * t->q, t->sd);
@@ -61,7 +61,7 @@ sgfs_status sgfsi_effects_read(const sgfs_draws *d, sgfsi_effects *out, sgfsi_ar
     const sgfsi_json *terms = sgfsi_json_get(note, "terms");
     int64_t count = sgfsi_json_length(terms), numbers = 0;
     out->term = sgfsi_arena_alloc(arena, count > 0 ? count : 1, sizeof *out->term);
-    sgfs_status status = count < 1 ? damaged(err)
+    sgfs_status status = count < 1           ? damaged(err)
                          : out->term == NULL ? sgfsi_fail_memory(err, "the effects of groups")
                                              : SGFS_OK;
     for (int64_t k = 0; k < count && status == SGFS_OK; k++) {

@@ -9,8 +9,8 @@
 
 /* What varies between the groups of one factor. */
 typedef struct sgfsi_effects_term {
-    const char *factor; /* "user", "school:class" */
-    int64_t q, G;       /* effects, groups */
+    const char *factor;           /* "user", "school:class" */
+    int64_t q, G;                 /* effects, groups */
     const char **effect, **level; /* q, G: names */
     double *rows;                 /* G */
     double *mean, *sd;            /* G x q; NaN: not known */

@@ -285,8 +285,8 @@ static void test_rows_in_memory_have_their_groups(void **state) {
     sgfs_predicted out = {.size = sizeof out, .mean = mean};
     if (sgfs_predict_rows(job, &rows, &out, &err) != SGFS_OK) fail_msg("%s", err.text);
     assert_int_equal(out.new_groups, 0);
-    sgfs_job *file = sgfs_predict_open(draws, NULL, "rows_of_memory.csv", "rows_predicted.csv", cfg,
-                                       &err);
+    sgfs_job *file =
+        sgfs_predict_open(draws, NULL, "rows_of_memory.csv", "rows_predicted.csv", cfg, &err);
     if (sgfs_job_run(file, &err) != SGFS_OK) fail_msg("%s", err.text);
     FILE *f = fopen("rows_predicted.csv", "r");
     char line[600];

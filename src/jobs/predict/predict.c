@@ -83,10 +83,11 @@ static sgfs_status choose_draws(sgfsi_predict *p, const sgfs_draws *draws, sgfs_
     for (int64_t k = 0; k < p->draws; k++) {
         int64_t at = (int64_t)(((double)k + 0.5) * (double)all / (double)p->draws);
         while (!groups && at - before >= draws->chain[c].draws) before += draws->chain[c++].draws;
-        p->draw[k] = groups ? kept_draw_of(draws, at)
-                            : (sgfsi_draw){.theta = draws->chain[c].theta + (at - before) * draws->D,
-                                           .chain = (uint32_t)c,
-                                           .at = at - before};
+        p->draw[k] = groups
+                         ? kept_draw_of(draws, at)
+                         : (sgfsi_draw){.theta = draws->chain[c].theta + (at - before) * draws->D,
+                                        .chain = (uint32_t)c,
+                                        .at = at - before};
         if (p->draw[k].theta == NULL)
             return sgfsi_fail(err, SGFS_ERUNFILE, "The run's draws of effects are damaged.");
     }
@@ -251,11 +252,12 @@ static void say_new_groups(sgfsi_predict *p) {
             sgfsi_append(text, sizeof text, "%s\"%.40s\" %lld", text[0] != '\0' ? ", " : "",
                          g->groups->term[k].factor->name, (long long)p->rows.new_in_term[k]);
     if (p->rows.new_groups > 0)
-        sgfsi_say(sgfsi_config_log(p->job.cfg), SGFS_NOTE,
-                  "%lld of %lld rows are in groups that the run has not seen, whose effects are %s: "
-                  "%s.",
-                  (long long)p->rows.new_groups, (long long)p->done,
-                  g->zero ? "0 (--new-groups zero)" : "drawn by how much groups differ", text);
+        sgfsi_say(
+            sgfsi_config_log(p->job.cfg), SGFS_NOTE,
+            "%lld of %lld rows are in groups that the run has not seen, whose effects are %s: "
+            "%s.",
+            (long long)p->rows.new_groups, (long long)p->done,
+            g->zero ? "0 (--new-groups zero)" : "drawn by how much groups differ", text);
 }
 
 static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
