@@ -98,8 +98,8 @@ static sgfs_status keep_draws(sgfs_run *run, const sgfs_sampler *const *chain, s
     bool made = kind->kept_effects == NULL || kind->kept_effects(chain, run->plan.chains, &kept);
     sgfs_status status = made ? SGFS_OK : sgfsi_fail_memory(err, "the effects of groups");
     if (made && kept.count > 0 && run->path == NULL) {
-        sgfsi_kept_effects_free(&run->out.memory->kept);
-        run->out.memory->kept = kept;
+        sgfsi_kept_effects_free(&run->out.memory->effect_draws);
+        run->out.memory->effect_draws = kept;
         return SGFS_OK;
     }
     size_t bytes;

@@ -38,7 +38,7 @@ static void fill_quantiles(const sgfs_draws *d, const sgfsi_effects_term *t, int
                            double *draws, sgfs_summary *s, int64_t i) {
     sgfs_summary_row *row = &s->row[i];
     const sgfsi_interval_kind kind = s->hdi ? SGFSI_HIGHEST_DENSITY : SGFSI_EQUAL_TAILED;
-    int64_t n = d->kept.count;
+    int64_t n = d->effect_draws.count;
     if (n < ENOUGH) {
         row->q5 = normal_at(row, 0.05);
         row->q50 = row->mean;
@@ -68,7 +68,7 @@ static sgfs_status fill(const sgfs_draws *d, const sgfsi_effects_term *t, int64_
     qsort(all, (size_t)n, sizeof *all, by_size);
     s->dim = n < top ? n : top;
     s->row = sgfsi_arena_alloc(arena, s->dim, sizeof *s->row);
-    double *draws = SGFSI_DOUBLES(arena, d->kept.count + 1);
+    double *draws = SGFSI_DOUBLES(arena, d->effect_draws.count + 1);
     if (s->interval != NULL) s->interval = sgfsi_arena_alloc(arena, s->dim, sizeof *s->interval);
     if (s->row == NULL || draws == NULL || sgfsi_arena_failed(arena))
         return sgfsi_fail_memory(err, "the effects of groups");
@@ -92,7 +92,8 @@ static sgfs_status fill(const sgfs_draws *d, const sgfsi_effects_term *t, int64_
         units, sizeof units,
         "An effect is what being in the group of \"%.60s\" adds to the coefficient; quantiles are "
         "those of %s.",
-        t->factor, d->kept.count < ENOUGH ? "a normal distribution" : "the draws that are kept");
+        t->factor,
+        d->effect_draws.count < ENOUGH ? "a normal distribution" : "the draws that are kept");
     s->units = sgfsi_arena_text(arena, units);
     s->compared = "";
     return sgfsi_arena_failed(arena) ? sgfsi_fail_memory(err, "the effects of groups") : SGFS_OK;

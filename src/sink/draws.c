@@ -266,7 +266,7 @@ void sgfs_draws_free(sgfs_draws *draws) {
     sgfsi_json_free(draws->header);
     sgfsi_json_free(draws->audit);
     free(draws->effects);
-    sgfsi_kept_effects_free(&draws->kept);
+    sgfsi_kept_effects_free(&draws->effect_draws);
     free(draws);
 }
 
@@ -309,9 +309,9 @@ sgfs_draws *sgfsi_draws_copy(const sgfs_draws *d, sgfs_err *err) {
     char *state = strdup(d->state);
     copy->audit = sgfsi_json_copy(d->audit);
     copy->effects = d->effects != NULL ? strdup(d->effects) : NULL;
-    if (status == SGFS_OK &&
-        (state == NULL || (copy->audit == NULL) != (d->audit == NULL) ||
-         (copy->effects == NULL) != (d->effects == NULL) || !copy_kept(&d->kept, &copy->kept)))
+    if (status == SGFS_OK && (state == NULL || (copy->audit == NULL) != (d->audit == NULL) ||
+                              (copy->effects == NULL) != (d->effects == NULL) ||
+                              !copy_kept(&d->effect_draws, &copy->effect_draws)))
         status = sgfsi_fail_memory(err, "the draws");
     if (status != SGFS_OK) {
         free(state);

@@ -62,8 +62,8 @@ struct sgfs_draws {
     char *path;  /* the run file it was read from; NULL: none; malloc'ed */
     char *
         effects; /* of groups, as JSON text (SGFSI_NOTE_EFFECTS); NULL: there are none; malloc'ed */
-    sgfs_kept_effects kept; /* draws of them; malloc'ed */
-    sgfsi_json *audit;      /* what the last `sgfs audit` of it found; NULL: there was none */
+    sgfs_kept_effects effect_draws; /* draws of them; malloc'ed */
+    sgfsi_json *audit; /* what the last `sgfs audit` of it found; NULL: there was none */
 };
 
 /* An empty set of draws whose shape and names come from `header` (taken over, also on failure). */

@@ -73,7 +73,8 @@ sgfs_status sgfsi_effects_read(const sgfs_draws *d, sgfsi_effects *out, sgfsi_ar
     out->terms = count;
     if (status == SGFS_OK && sgfsi_arena_failed(arena))
         status = sgfsi_fail_memory(err, "the effects of groups");
-    if (status == SGFS_OK && d->kept.count > 0 && d->kept.numbers != numbers) status = damaged(err);
+    if (status == SGFS_OK && d->effect_draws.count > 0 && d->effect_draws.numbers != numbers)
+        status = damaged(err);
     return status;
 }
 
@@ -84,7 +85,7 @@ static int ascending(const void *a, const void *b) {
 
 void sgfsi_effects_sorted(const sgfs_draws *d, const sgfsi_effects_term *t, int64_t i,
                           double *out) {
-    const sgfs_kept_effects *kept = &d->kept;
+    const sgfs_kept_effects *kept = &d->effect_draws;
     for (int64_t s = 0; s < kept->count; s++)
         out[s] = (double)kept->u[s * kept->numbers + t->first + i];
     qsort(out, (size_t)kept->count, sizeof *out, ascending);

@@ -212,8 +212,8 @@ static sgfs_status take_kept(reader *r, size_t bytes, sgfs_err *err) {
     k.chain = malloc((size_t)k.count * sizeof *k.chain);
     k.draw = malloc((size_t)k.count * sizeof *k.draw);
     k.u = malloc((size_t)floats * sizeof *k.u);
-    sgfsi_kept_effects_free(&r->d->kept);
-    r->d->kept = k;
+    sgfsi_kept_effects_free(&r->d->effect_draws);
+    r->d->effect_draws = k;
     if (k.chain == NULL || k.draw == NULL || k.u == NULL) return sgfsi_fail_memory(err, r->path);
     at += SGFSI_KEPT_HEAD;
     for (int64_t i = 0; i < k.count; i++, at += 16) {

@@ -58,7 +58,7 @@ static const sgfs_model_kind *find_kind(const sgfs_draws *draws, const sgfs_conf
 
 /* Of those that have the effects of all groups. */
 static sgfsi_draw kept_draw_of(const sgfs_draws *draws, int64_t k) {
-    const sgfs_kept_effects *kept = &draws->kept;
+    const sgfs_kept_effects *kept = &draws->effect_draws;
     const sgfsi_chain_draws *chain = &draws->chain[kept->chain[k]];
     if (kept->draw[k] >= chain->draws) return (sgfsi_draw){NULL};
     return (sgfsi_draw){chain->theta + kept->draw[k] * draws->D, (uint32_t)kept->chain[k],
@@ -70,7 +70,7 @@ static sgfs_status choose_draws(sgfsi_predict *p, const sgfs_draws *draws, sgfs_
     int64_t all = 0, want = sgfsi_config_int(p->job.cfg, "predict.draws"), c = 0, before = 0;
     for (int64_t k = 0; k < draws->chains; k++) all += draws->chain[k].draws;
     if (all == 0) return sgfsi_fail(err, SGFS_EDATA, "The run has no draws yet.");
-    if (groups) all = draws->kept.count;
+    if (groups) all = draws->effect_draws.count;
     if (all == 0)
         return sgfsi_fail(err, SGFS_EDATA,
                           "The run kept no draws of the effects of its groups: it was made with "
@@ -121,7 +121,7 @@ static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err 
                           "The run has draws of %lld parameters, and its model %lld.",
                           (long long)draws->D, (long long)m->D);
     const sgfsi_groups *groups = p->rows.groups.groups;
-    if (groups != NULL && count_effects(groups) != draws->kept.numbers)
+    if (groups != NULL && count_effects(groups) != draws->effect_draws.numbers)
         return sgfsi_fail(err, SGFS_ERUNFILE, "The run's draws of effects are damaged.");
     if (kind->predict == NULL && (kind->resample == NULL || m->labels.count > 0))
         return sgfsi_fail(err, SGFS_EUSAGE,
