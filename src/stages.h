@@ -361,9 +361,10 @@ typedef struct sgfs_sampler_kind {
      * are in its sampler. The first chain's sampler, opened before the others, knows them all.
      * NULL: chains walk by themselves. */
     sgfs_status (*step_together)(sgfs_sampler *first, const sgfs_iteration *now, sgfs_err *err);
-    /* What the run's chains found besides draws, to be kept in its file (a note, runblock.h); the
-     * caller's. NULL, or a hook that gives NULL: nothing. */
-    struct sgfsi_json *(*effects)(const sgfs_sampler *const *chain, int64_t chains);
+    /* *out: what the run's chains found besides draws, to be kept in its file (a note, runblock.h);
+     * the caller's. NULL, or a hook that gives NULL: nothing. */
+    sgfs_status (*effects)(const sgfs_sampler *const *chain, int64_t chains,
+                           struct sgfsi_json **out, sgfs_err *err);
     /* Of its draws those that are kept, malloc'ed, to *out; false: memory is out. NULL: none. */
     bool (*kept_effects)(const sgfs_sampler *const *chain, int64_t chains, sgfs_kept_effects *out);
     /* The effects as they are now, to out (numbers of a draw, on the user's scale); returns how

@@ -96,7 +96,8 @@ static inline double sgfsi_group_density(double x) {
 }
 
 /* The hook `effects` (groups_effects.c). */
-sgfsi_json *sgfsi_groups_effects(const sgfs_sampler *const *chain, int64_t chains);
+sgfs_status sgfsi_groups_effects(const sgfs_sampler *const *chain, int64_t chains, sgfsi_json **out,
+                                 sgfs_err *err);
 /* Draws of effects (groups_kept.c): room for them; a draw has been handed over; their state; hooks. */
 sgfs_status sgfsi_groups_keep_open(sgfsi_groups_chain *e, sgfs_err *err);
 void sgfsi_groups_keep(sgfsi_groups_chain *e);

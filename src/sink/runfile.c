@@ -151,6 +151,35 @@ sgfs_status sgfsi_runfile_points(sgfsi_runfile *f, int64_t chain, int64_t count,
     return end_block(f, &block, err);
 }
 
+sgfs_status sgfsi_runfile_effects(sgfsi_runfile *f, const char *json, sgfs_err *err) {
+    sgfsi_block block = {SGFSI_NOTE_EFFECTS, 0, 0, 0, 0, strlen(json)};
+    unsigned char *out = begin_block(f, &block, "the effects of groups", err);
+    if (out == NULL) return SGFS_ENOMEM;
+    memcpy(out, json, (size_t)block.bytes);
+    return end_block(f, &block, err);
+}
+
+sgfs_status sgfsi_runfile_kept(sgfsi_runfile *f, const sgfs_kept_effects *kept, sgfs_err *err) {
+    const int64_t floats = kept->count * kept->numbers;
+    const uint64_t bytes = SGFSI_KEPT_HEAD + 16 * (uint64_t)kept->count + 4 * (uint64_t)floats;
+    sgfsi_block block = {SGFSI_NOTE_KEPT, 0, 0, 0, 0, bytes};
+    unsigned char *at = begin_block(f, &block, "draws of the effects of groups", err);
+    if (at == NULL) return SGFS_ENOMEM;
+    sgfsi_put_u64(at, (uint64_t)kept->count);
+    sgfsi_put_u64(at + 8, (uint64_t)kept->numbers);
+    at += SGFSI_KEPT_HEAD;
+    for (int64_t i = 0; i < kept->count; i++, at += 16) {
+        sgfsi_put_u64(at, (uint64_t)kept->chain[i]);
+        sgfsi_put_u64(at + 8, (uint64_t)kept->draw[i]);
+    }
+    for (int64_t i = 0; i < floats; i++, at += 4) {
+        uint32_t word;
+        memcpy(&word, &kept->u[i], sizeof word);
+        sgfsi_put_u32(at, word);
+    }
+    return end_block(f, &block, err);
+}
+
 sgfs_status sgfsi_runfile_end(sgfsi_runfile *f, const char *state, sgfs_err *err) {
     size_t length = strnlen(state, SGFSI_STATE_MAX);
     sgfsi_block block = {SGFSI_BLOCK_END, 0, 0, 0, 0, length};
@@ -331,36 +360,11 @@ static sgfs_status fail_note(const char *path, int error, sgfs_err *err) {
     return sgfsi_fail_io(err, path, "write", error);
 }
 
-unsigned char *sgfsi_kept_effects_bytes(const sgfs_kept_effects *kept, size_t *bytes) {
-    int64_t floats = kept->count * kept->numbers;
-    *bytes = SGFSI_KEPT_HEAD + 16 * (size_t)kept->count + 4 * (size_t)floats;
-    unsigned char *out = malloc(*bytes), *at = out;
-    if (out == NULL) return NULL;
-    sgfsi_put_u64(at, (uint64_t)kept->count);
-    sgfsi_put_u64(at + 8, (uint64_t)kept->numbers);
-    at += SGFSI_KEPT_HEAD;
-    for (int64_t i = 0; i < kept->count; i++, at += 16) {
-        sgfsi_put_u64(at, (uint64_t)kept->chain[i]);
-        sgfsi_put_u64(at + 8, (uint64_t)kept->draw[i]);
-    }
-    for (int64_t i = 0; i < floats; i++, at += 4) {
-        uint32_t word;
-        memcpy(&word, &kept->u[i], sizeof word);
-        sgfsi_put_u32(at, word);
-    }
-    return out;
-}
-
 sgfs_status sgfsi_runfile_note(const char *path, uint32_t kind, const char *json, sgfs_err *err) {
-    return sgfsi_runfile_note_bytes(path, kind, json, strlen(json), err);
-}
-
-sgfs_status sgfsi_runfile_note_bytes(const char *path, uint32_t kind, const void *payload,
-                                     size_t length, sgfs_err *err) {
-    const sgfsi_block block = {kind, 0, 0, 0, 0, length};
+    const sgfsi_block block = {kind, 0, 0, 0, 0, strlen(json)};
     unsigned char *bytes = malloc(SGFSI_BLOCK_HEAD + (size_t)block.bytes + SGFSI_CRC_BYTES);
     if (bytes == NULL) return sgfsi_fail_memory(err, "a note");
-    memcpy(bytes + SGFSI_BLOCK_HEAD, payload, length);
+    memcpy(bytes + SGFSI_BLOCK_HEAD, json, (size_t)block.bytes);
     size_t whole = sgfsi_block_seal(bytes, &block);
     int64_t end = 0;
     struct stat st = {0};

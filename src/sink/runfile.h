@@ -21,6 +21,10 @@ sgfs_status sgfsi_runfile_info(sgfsi_runfile *f, int64_t chain, const sgfsi_chai
 /* Points of the chain's validation curve (draws.h), behind those it has. */
 sgfs_status sgfsi_runfile_points(sgfsi_runfile *f, int64_t chain, int64_t count,
                                  const double *curve, sgfs_err *err);
+/* Moments of the effects of groups: json, one object. */
+sgfs_status sgfsi_runfile_effects(sgfsi_runfile *f, const char *json, sgfs_err *err);
+/* Draws of them. */
+sgfs_status sgfsi_runfile_kept(sgfsi_runfile *f, const sgfs_kept_effects *kept, sgfs_err *err);
 /* The last block: state as in sgfs_draws. */
 sgfs_status sgfsi_runfile_end(sgfsi_runfile *f, const char *state, sgfs_err *err);
 sgfs_status sgfsi_runfile_close(sgfsi_runfile *f, sgfs_err *err); /* fsync, close, free */
@@ -60,14 +64,9 @@ int64_t sgfsi_runfile_count(const sgfsi_runfile *f, int64_t chain); /* draws of 
 
 /* ---- notes, reading -------------------------------------------------------------------------- */
 
-/* Append a note (runblock.h) to a file that nobody is writing. The file has all of it or is as it
- * was. SGFS_EIO where it cannot be written. */
-sgfs_status sgfsi_runfile_note_bytes(const char *path, uint32_t kind, const void *payload,
-                                     size_t bytes, sgfs_err *err);
-/* The same of a text: json, one object. */
+/* Append a note (runblock.h) to a file that nobody is writing: json, one object. The file has
+ * all of it or is as it was. SGFS_EIO where it cannot be written. */
 sgfs_status sgfsi_runfile_note(const char *path, uint32_t kind, const char *json, sgfs_err *err);
-/* The payload of a note with draws of effects, malloc'ed; NULL: memory is out. */
-unsigned char *sgfsi_kept_effects_bytes(const sgfs_kept_effects *kept, size_t *bytes);
 
 /* A plain file that begins as run files do? */
 sgfs_status sgfsi_runfile_is(const char *path, bool *is, sgfs_err *err);
