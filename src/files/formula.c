@@ -142,7 +142,7 @@ sgfs_status sgfsi_formula_mark(const char *text, int64_t cols, char *const *name
     sgfsi_group_spec *spec = sgfsi_arena_alloc(&arena, 1, sizeof *spec);
     sgfs_status status = spec != NULL ? sgfsi_formula_groups(text, &arena, spec, err)
                                       : sgfsi_fail_memory(err, "the formula");
-    const sgfsi_columns all = {path, cols, names, true, NULL};
+    const sgfsi_columns all = {path, cols, names, true, NULL, NULL};
     for (int64_t k = 0; status == SGFS_OK && k < spec->terms; k++) {
         const sgfsi_term_spec *t = &spec->term[k];
         for (int64_t c = 0; c < t->columns && status == SGFS_OK; c++) {
