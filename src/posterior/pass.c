@@ -265,6 +265,8 @@ static sgfs_status look_up(const sgfsi_full *f, const double *theta, double *log
                            double *info, sgfs_err *err) {
     const sgfsi_elsewhere *e = f->model->data->elsewhere;
     int64_t D = f->D, stride = 1 + D + D * D;
+    if (D != e->D)
+        return sgfsi_fail(err, SGFS_ERUNFILE, "The sketch has numbers for other parameters.");
     for (int64_t k = 0; k < e->places; k++) {
         const double *at = e->theta + k * D, *sums = e->sums + k * stride;
         int64_t j = 0;
