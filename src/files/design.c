@@ -9,7 +9,7 @@
 
 #include "files/collect.h"
 #include "files/columns.h"
-#include "files/formula.h"
+#include "files/formula/formula.h"
 #include "files/sketch/sketch.h"
 #include "files/transform/transform.h"
 #include "rows/fingerprint.h"
