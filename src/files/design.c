@@ -9,6 +9,7 @@
 
 #include "files/collect.h"
 #include "files/columns.h"
+#include "files/counts.h"
 #include "files/formula/formula.h"
 #include "files/sketch/sketch.h"
 #include "files/transform/transform.h"
@@ -338,6 +339,8 @@ static sgfs_status read_files(sgfs_data *d, sgfsi_files *files, const sgfs_confi
                               : sgfsi_fail_memory(err, "the list of files");
     for (int64_t i = 0; i < files->count && status == SGFS_OK; i++)
         sgfsi_fingerprint_begin(&d->print[i], files->path[i], &d->table);
+    if (status == SGFS_OK && sgfsi_formula_counts(d->cfg))
+        status = sgfsi_counts_to_rows(&d->table, d->path, options.most_bytes, err);
     if (status == SGFS_OK && d->table.y != NULL) {
         d->y = d->table.y;
         d->has_target = true;

@@ -125,7 +125,8 @@ static sgfs_status collect(said *s, sgfs_err *err) {
             if (status == SGFS_OK && of->codes) status = add(&s->codes, of->expr->name, err);
         }
     }
-    for (int64_t k = 0; k < f->removed && status == SGFS_OK; k++)
+    s->plain = s->plain && !f->multiplied;
+    for (int64_t k = 0; k < f->removed && !f->multiplied && status == SGFS_OK; k++)
         if (!has(&s->features, f->without[k])) status = add(&s->without, f->without[k], err);
     return status;
 }

@@ -387,6 +387,8 @@ static sgfs_status add_products(parser *p, sum *s, const sum *a, const sum *b, c
     for (int64_t i = 0; i < a->count && status == SGFS_OK; i++) {
         for (int64_t k = 0; k < b->count && status == SGFS_OK; k++) {
             sgfsi_formula_term t = a->term[i];
+            p->f->multiplied = p->f->multiplied || p->f->factor[t.factor[0]].dot ||
+                               p->f->factor[b->term[k].factor[0]].dot;
             for (int n = 0; n < b->term[k].count; n++) {
                 int32_t f = b->term[k].factor[n];
                 int at_most = 0;

@@ -67,6 +67,7 @@ typedef struct sgfsi_formula {
     const char *target, *failures; /* failures: cbind(target, failures); NULL: a plain target */
     const char *exposure;          /* offset(log(t)); NULL: there is none */
     bool intercept, dot;
+    bool multiplied; /* a dot is part of a product */
     int64_t factors, terms, removed;
     sgfsi_formula_factor *factor;
     sgfsi_formula_term *term; /* in order of their size */
