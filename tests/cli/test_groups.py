@@ -61,7 +61,7 @@ def test_formulas_make_these_parameters(site, formula, expected):
 
 @pytest.mark.parametrize("formula,place,why", [
     ("y ~ x + (1 | user", 17, "closing bracket"), ("y ~ x + (0 | user)", 9, "nothing varies"),
-    ("y ~ x + (1 | item:user/tap:x)", 27, "stands in front"), ("y ~ x:(1 | user)", 5, "on their own"),
+    ("y ~ x + (1 | item:user/tap:x)", 26, "stands in front"), ("y ~ x:(1 | user)", 5, "on their own"),
     ("y ~ x + ((1 | user) | item)", 9, "on their own"), ("y ~ x + (. | user)", 9, "one by one"),
     ("y ~ x - (1 | user)", 8, "on their own"), ("y ~ x + (1 | user | item)", 18, "closing bracket"),
 ])

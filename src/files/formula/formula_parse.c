@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/rng.h"
 
 enum { MOST_TERMS = 20000, MOST_DEPTH = 60, WINDOW = 70, ROOM = 1 << 14 };
 
@@ -346,8 +347,13 @@ static sgfsi_expr *arithmetic(parser *p) {
 
 /* ---- sums of terms --------------------------------------------------------------------------- */
 
+static void put_factor(sgfsi_formula_term *t, int32_t factor) {
+    t->factor[t->count++] = factor;
+    t->mark += sgfsi_splitmix((uint64_t)factor + 1);
+}
+
 static bool same_term(const sgfsi_formula_term *a, const sgfsi_formula_term *b) {
-    bool same = a->count == b->count;
+    bool same = a->mark == b->mark && a->count == b->count;
     for (int i = 0; same && i < a->count; i++) {
         int k = 0;
         while (k < b->count && b->factor[k] != a->factor[i]) k++;
@@ -396,7 +402,7 @@ static sgfs_status add_products(parser *p, sum *s, const sum *a, const sum *b, c
                 if (at_most < t.count) continue;
                 if (t.count == SGFSI_MOST_FACTORS)
                     return refuse(p, at, "a product has eight factors at most.");
-                t.factor[t.count++] = f;
+                put_factor(&t, f);
             }
             status = add_term(p, s, &t, at);
         }
@@ -449,7 +455,7 @@ static bool is_column(const sgfsi_formula_factor *of) {
 /* The factor as a sum of one term; the same text is the same factor. */
 static sgfs_status add_factor(parser *p, sum *s, sgfsi_formula_factor of) {
     sgfsi_formula *f = p->f;
-    sgfsi_formula_term t = {.count = 1};
+    sgfsi_formula_term t = {.count = 0};
     int64_t k = 0;
     if (of.name == NULL) return p->err->code;
     while (k < f->factors &&
@@ -464,7 +470,7 @@ static sgfs_status add_factor(parser *p, sum *s, sgfsi_formula_factor of) {
         f->factor = more;
     }
     if (k == f->factors) f->factor[f->factors++] = of;
-    t.factor[0] = (int32_t)k;
+    put_factor(&t, (int32_t)k);
     return add_term(p, s, &t, of.at);
 }
 

@@ -59,6 +59,7 @@ typedef struct sgfsi_formula_factor {
 } sgfsi_formula_factor;
 
 typedef struct sgfsi_formula_term {
+    uint64_t mark; /* the same for the same factors, in any order */
     int32_t count, factor[SGFSI_MOST_FACTORS];
 } sgfsi_formula_term;
 
