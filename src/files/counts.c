@@ -53,8 +53,7 @@ sgfs_status sgfsi_counts_to_rows(sgfsi_table *t, const char *path, double most, 
     int64_t y = 0, w = 0;
     while (t->role != NULL && y < t->cols && t->role[y] != SGFSI_ROLE_TARGET) y++;
     while (t->role != NULL && w < t->cols && t->role[w] != SGFSI_ROLE_WEIGHTS) w++;
-    if (t->role == NULL || t->type == SGFSI_CSR || y == t->cols || w == t->cols ||
-        y == t->text_col)
+    if (t->role == NULL || t->type == SGFSI_CSR || y == t->cols || w == t->cols || y == t->text_col)
         return sgfsi_fail(err, SGFS_EUSAGE, "%s: cbind() takes two columns of numbers.", path);
     sgfs_data data = sgfsi_data_over(t, -1);
     sgfsi_column_span span = {0, t->cols};

@@ -21,7 +21,7 @@ const sgfs_option sgfsi_data_options[] = {
     {"data.features", "features", SGFS_TEXT, "", 1, 0, NULL,
      "columns to explain it with: names, numbers, ranges 3-7, none (default: all others)"},
     {"data.formula", "formula", SGFS_TEXT, "", 1, 0, NULL,
-     "target, columns and groups in one: \"y ~ x + C(hour) + (1 + x | user)\""},
+     "target, columns and groups in one: \"y ~ x*city + poly(z, 2) + (1 + x | user)\""},
     {"data.groups", "groups", SGFS_TEXT, "", 1, 0, NULL,
      "what varies between groups of rows: \"(1 | user) + (1 + x | item)\""},
     {"data.weights", "weights", SGFS_TEXT, "", 1, 0, NULL,

@@ -397,9 +397,9 @@ static sgfs_status add_products(parser *p, sum *s, const sum *a, const sum *b, c
                                p->f->factor[b->term[k].factor[0]].dot;
             for (int n = 0; n < b->term[k].count; n++) {
                 int32_t f = b->term[k].factor[n];
-                int at_most = 0;
-                while (at_most < t.count && t.factor[at_most] != f) at_most++;
-                if (at_most < t.count) continue;
+                int at_f = 0;
+                while (at_f < t.count && t.factor[at_f] != f) at_f++;
+                if (at_f < t.count) continue;
                 if (t.count == SGFSI_MOST_FACTORS)
                     return refuse(p, at, "a product has eight factors at most.");
                 put_factor(&t, f);
