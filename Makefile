@@ -8,15 +8,17 @@ PREFIX ?= /usr/local
 # reports in a browser are skipped without it), and what draws the pictures of reports.
 DEPS      := gcc make cmake pkg-config libopenblas-dev liblapacke-dev librandom123-dev libjansson-dev \
              zlib1g-dev libnetcdf-dev
-TEST_DEPS := libcmocka-dev python3 python3-venv locales gnuplot-nox tmux man-db mandoc zsh fish $(if $(CI),chromium)
+MPI_DEPS  := libopenmpi-dev openmpi-bin
+TEST_DEPS := $(MPI_DEPS) libcmocka-dev python3 python3-venv locales gnuplot-nox tmux man-db mandoc zsh fish $(if $(CI),chromium)
 FUZZ_DEPS := clang libomp-dev
 PICTURE_DEPS := gnuplot-nox
 PAPER_DEPS := $(PICTURE_DEPS)
 DEB_DEPS  := debhelper dpkg-dev lintian
+CLUSTER_DEPS := default-jre-headless slurm-wlm
 VENV      := build-venv
 CTEST_TIER ?= -LE ^long
 
-.PHONY: all help deps test-deps picture-deps demo test test-long test-faults zoo networks test-asan test-tsan fuzz bench beyond paper paper-deps wheel dist deb install format lint clean
+.PHONY: all mpi help deps test-deps picture-deps demo test test-long test-faults zoo networks test-asan test-tsan fuzz bench beyond paper paper-deps wheel dist deb install format lint clean
 all: deps
 	@cmake --preset $(PRESET) -DSGFS_TESTS=OFF $(CMAKE_ARGS) > /dev/null
 	@MAKEFLAGS=--no-print-directory cmake --build $(BUILD) -j$(JOBS)
@@ -37,6 +39,7 @@ help:
 	@echo "make wheel      the Python package as sdist and wheel, tested in an environment of its own"
 	@echo "make dist       a release: what is committed as a tarball, with its checksum, in build-dist"
 	@echo "make deb        packages for Debian: program, library, development files, in build-deb"
+	@echo "make mpi        build the plug-in for several processes (mpirun ... sgfs sample --mpi), with Open MPI"
 	@echo "make install    into PREFIX=$(PREFIX)"
 	@echo "make format lint clean"
 
@@ -91,8 +94,12 @@ test-faults: $(VENV)/ready
 	@$(VENV)/bin/python tests/faults/faults.py --program $(BUILD)/sgfs --library $(BUILD)/tests/faults.so \
 	    --model $(CURDIR)/$(BUILD)/examples/student_t.so $(FAULTS)
 
-# Minutes of sampling from ten million rows (about 2 GB of disk), the zoo, repetitions of statistical tests.
-test-long:
+# Minutes of sampling from ten million rows (about 2 GB of disk), the zoo, repetitions of statistical tests, and what
+# examples/cluster needs to run: Slurm, and Spark with its Java.
+$(VENV)/cluster: | $(VENV)/ready
+	$(call install_packages,$(CLUSTER_DEPS))
+	@$(VENV)/bin/pip install -q --disable-pip-version-check pyspark && touch $@ || echo "No pyspark: its example is left out."
+test-long: $(VENV)/cluster
 	@$(MAKE) --no-print-directory test CTEST_TIER="-L ^long"
 
 zoo: all $(VENV)/ready
@@ -153,6 +160,15 @@ paper-deps: deps $(VENV)/experiments
 
 paper:
 	@sh experiments/run.sh $(PAPER)
+
+# Open MPI, and the plug-in for --mpi beside the program. Another MPI does as well: the first mpicc of PATH is taken.
+mpi: deps
+	@command -v mpicc > /dev/null || $(MAKE) --no-print-directory mpi-deps
+	@$(MAKE) --no-print-directory all CMAKE_ARGS="-DSGFS_MPI=ON -UMPI_*"
+	@test -f $(BUILD)/libsgfs_mpi.so && echo "$(BUILD)/libsgfs_mpi.so"
+
+mpi-deps:
+	$(call install_packages,$(MPI_DEPS))
 
 # The package for Python. pip, build and auditwheel come from PyPI, as OpenBLAS does (pyproject.toml).
 wheel: deps

@@ -74,7 +74,7 @@ static double time_check(const char *path) {
         sgfsi_table t;
         double before = sgfsi_now();
         if (sgfsi_table_read(path, &silent, &t, &err) != SGFS_OK) give_up(err.text);
-        if (sgfsi_packed_verify(&t, sgfsi_threads(0), NULL, &err) != SGFS_OK) give_up(err.text);
+        if (sgfsi_packed_verify(&t, sgfsi_threads(0, 1), NULL, &err) != SGFS_OK) give_up(err.text);
         keep_least(&best, sgfsi_now() - before);
         sgfsi_table_free(&t);
     }

@@ -152,7 +152,7 @@ static void bench(int64_t N, int64_t p) {
         if (of->model == NULL) give_up(err.text);
         of->gradient = of->gradient_all = of->information = of->information_all = 1e30;
     }
-    int64_t cores = sgfsi_threads(0);
+    int64_t cores = sgfsi_threads(0, 1);
     for (int round = 0; round < ROUNDS; round++) {
         for (int again = 0; again < 2; again++) keep_least(&bare, time_bare(N, p, x, theta, r, G));
         for (int again = 0; again < 2; again++) keep_least(&read, time_read(N * p, x, G));

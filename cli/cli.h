@@ -31,6 +31,7 @@ typedef struct cli_args {
     int manys;
     const char *many[16]; /* all values of the flag that the command lets repeat */
     bool quiet, json, verbose;
+    int64_t rank, ranks;     /* of several processes (--mpi): which one, of how many; else 0 of 1 */
     const char *config;      /* the file of --config, or NULL */
     char config_sampler[64]; /* the sampler it names, or "" */
     char origin[512];        /* by option: who set it last, a cli_origin */
@@ -77,7 +78,11 @@ void cli_short_model(const char *model, char *out, size_t room);
 /* output.c. Do two paths name the same existing file, whatever links lead there? b may also be
  * several, one a line, or patterns. */
 bool cli_same_file(const char *a, const char *b);
-/* May the output be `out` (NULL: there is none)? An input of the same command is never replaced. */
+/* Can the output be at `out` (NULL: there is none), and is something there already? An input of the
+ * same command is never replaced. */
+sgfs_status cli_check_place(const cli_command *command, const cli_args *args, const char *out,
+                            bool *there, sgfs_err *err);
+/* The same; what is there is refused without --overwrite. */
 sgfs_status cli_check_out(const cli_command *command, const cli_args *args, const char *out,
                           sgfs_err *err);
 /* STEM.run (or another ending), or the first of STEM-2.run, STEM-3.run, ... that does not exist
@@ -126,6 +131,11 @@ void cli_on_lost_file(const char *run, const char *command);
 /* Leave when so many seconds are over, by and large, whatever is being done; NAN: no limit. */
 void cli_limit_time(double seconds);
 void cli_say_progress(const char *text); /* for whoever asks by SIGUSR1 */
+/* From now on only a file that cannot be read is spoken of here: another process says the rest. */
+void cli_be_silent(void);
+/* The others are told why this process fails; where they do not come to hear it, it says so itself
+ * after some seconds, and leaves. NULL: they came. */
+void cli_say_late(sgfs_status status, const char *text);
 
 /* help.c */
 void cli_help(const cli_command *command, bool all); /* all: every option, not the usual */

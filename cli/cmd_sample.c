@@ -25,9 +25,12 @@ static char *command_to_go_on(const cli_args *args, const char *path) {
     if (own != NULL) (void)sgfsi_shell_word(own, model, sizeof model);
     if (data != NULL && !piped) (void)sgfsi_shell_word(data, rows, sizeof rows);
     (void)sgfsi_shell_word(here, run, sizeof run);
+    char launch[40] = "";
+    if (args->ranks > 1) snprintf(launch, sizeof launch, "mpirun -n %lld ", (long long)args->ranks);
     if (text != NULL)
-        snprintf(text, 4 * WORD, "sgfs sample %s%s--resume %s%s%s", own != NULL ? model : "",
-                 own != NULL ? " " : "", run, piped || moved ? " --data " : "",
+        snprintf(text, 4 * WORD, "%ssgfs sample %s%s--resume %s%s%s%s", launch,
+                 own != NULL ? model : "", own != NULL ? " " : "", run,
+                 args->ranks > 1 ? " --mpi" : "", piped || moved ? " --data " : "",
                  piped   ? "-   # with the same rows"
                  : moved ? rows
                          : "");
@@ -90,7 +93,7 @@ static sgfs_status rehearse(sgfs_run *run, const cli_args *args, double opened, 
     status = sgfs_run_all(run, err);
     cli_limit_time(NAN);
     cli_watch(args->cfg, NULL);
-    if (status != SGFS_OK) return status;
+    if (status != SGFS_OK || args->rank > 0) return status;
     double seconds = opened + p.seconds + (p.eta > 0 ? p.eta : 0);
     if (args->json) {
         printf("{\n  \"run\": ");
@@ -202,11 +205,17 @@ static sgfs_status sample(cli_args *args, sgfs_err *err) {
     const char *limit = sgfs_config_get(args->cfg, "run.max_time"); /* of all that follows */
     cli_limit_time(strcmp(limit, "auto") == 0 ? NAN : strtod(limit, NULL));
     const double begun = cli_now();
-    sgfs_data *data = cli_open_data(&cmd_sample, args, resumed ? NULL : path, err);
+    const char *rows = cli_given(&cmd_sample, args, "data");
+    if (args->ranks > 1 && rows != NULL && strcmp(rows, "-") == 0)
+        return cli_fail(err, SGFS_EUSAGE,
+                        "Standard input reaches one process only: with --mpi, --data is a file.");
+    bool writes = !resumed && args->rank == 0; /* the others need no file, which may exist by now */
+    sgfs_data *data = cli_open_data(&cmd_sample, args, writes ? path : NULL, err);
     if (data == NULL) return err->code;
     sgfs_status status = with_model(data, model, path, args, begun, err);
     sgfs_data_free(data);
-    return status == SGFS_OK && !is_dry(args) ? cli_show_run(&cmd_sample, args, path, err) : status;
+    if (status != SGFS_OK || is_dry(args) || args->rank > 0) return status;
+    return cli_show_run(&cmd_sample, args, path, err);
 }
 
 const cli_command cmd_sample = {

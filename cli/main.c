@@ -59,21 +59,74 @@ static bool has_word(int argc, char **argv, const char *word) {
     return false;
 }
 
+/* ---- several processes ----------------------------------------------------------------------- */
+
+static bool together = false; /* the processes of this program have met */
+
+/* What launchers tell the processes they start: of many that cannot begin, one says why. */
+static bool is_another(void) {
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                        "SLURM_PROCID"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *rank = getenv(names[i]);
+        if (rank != NULL) return strtol(rank, NULL, 10) > 0;
+    }
+    return false;
+}
+
+/* Meet the others, of which the first one speaks. */
+static sgfs_status meet(const cli_command *command, cli_args *args, sgfs_err *err) {
+    if (together || strcmp(sgfs_config_get(args->cfg, "run.mpi"), "true") != 0) return SGFS_OK;
+    if (command != &cmd_sample) {
+        args->rank = is_another();
+        return cli_fail(err, SGFS_EUSAGE, "--mpi is for sgfs sample.");
+    }
+    sgfs_status status = sgfs_agree(args->cfg, SGFS_OK, &args->rank, &args->ranks, err);
+    together = status == SGFS_OK;
+    if (!together) args->rank = is_another();
+    if (args->rank == 0) return status;
+    args->quiet = true;
+    sgfs_config_on_message(args->cfg, NULL, NULL);
+    cli_be_silent();
+    return status;
+}
+
+/* All of them end with one status, and one sentence. */
+static sgfs_status part(const cli_args *args, sgfs_status status, sgfs_err *err) {
+    char words[600];
+    if (!together) return status;
+    if (status != SGFS_OK) {
+        snprintf(words, sizeof words, "%s%s", args->rank > 0 ? "On another rank than 0: " : "",
+                 err->text);
+        cli_say_late(status, words);
+    }
+    status = sgfs_agree(args->cfg, status, NULL, NULL, err);
+    cli_say_late(SGFS_OK, NULL);
+    return status;
+}
+
 static int run(const cli_command *command, int argc, char **argv) {
     sgfs_err err = {SGFS_OK, ""};
     cli_listen(command->name);
-    cli_args args = {.cfg = sgfs_config_new()};
+    cli_args args = {.cfg = sgfs_config_new(), .ranks = 1};
     if (args.cfg == NULL) {
         fprintf(stderr, "sgfs: out of memory\n");
         return 1;
     }
     sgfs_config_on_message(args.cfg, cli_message, &args);
-    sgfs_status status = cli_parse(command, argc, argv, &args, &err);
+    sgfs_status status = SGFS_OK;
+    if (has_word(argc, argv, "--mpi")) { /* before anything is said */
+        status = sgfs_config_set(args.cfg, "run.mpi", "true", &err);
+        if (status == SGFS_OK) status = meet(command, &args, &err);
+    }
+    if (status == SGFS_OK) status = cli_parse(command, argc, argv, &args, &err);
+    if (status == SGFS_OK) status = meet(command, &args, &err);
     if (status == SGFS_OK) status = command->run(&args, &err);
+    status = part(&args, status, &err);
     const char *when = args.command == NULL ? ""
                        : args.with_old_data ? " To go on, when the data are as they were: "
                                             : " To go on: ";
-    if (status != SGFS_OK) {
+    if (status != SGFS_OK && args.rank == 0) {
         char begin[64];
         snprintf(begin, sizeof begin, "sgfs %.40s: ", command->name);
         cli_progress_end();
@@ -165,6 +218,6 @@ int main(int argc, char **argv) {
     suit_processor(argv);
     cli_guard_terminal();
     int code = follow(argc, argv);
-    if (is_limited()) _exit(code);
+    if (is_limited() && !together) _exit(code);
     return code;
 }

@@ -26,6 +26,10 @@ static const double patience = 0.8; /* seconds for work to come to an end by its
 static void *volatile working = NULL;
 static void (*volatile ask)(void *work) = NULL;
 static volatile sig_atomic_t interrupts = 0, late = 0;
+static const double company = 10; /* seconds for other processes to hear why this one fails */
+static bool silent = false;
+static sgfs_status final_status = SGFS_OK; /* and why, while they have not heard it */
+static char final_words[600];
 
 /* ---- sentences ------------------------------------------------------------------------------- */
 
@@ -41,6 +45,7 @@ static void say(const char *text) {
 }
 
 static void leave(sgfs_status status, const char *why) {
+    if (silent && status != SGFS_EIO) _exit(-(int)status);
     if (terminal) say("\n"); /* a line of progress may stand there */
     say(begun);
     say(why);
@@ -82,6 +87,12 @@ static void on_stop(int number) {
 /* Time is up: what can stop is asked to, and what cannot is left where it is. */
 static void on_time(int number) {
     (void)number;
+    if (final_status != SGFS_OK) {
+        say(begun);
+        say(final_words);
+        say("\n");
+        _exit(final_status == SGFS_ENOMEM ? 1 : -(int)final_status);
+    }
     if (late++ > 0 || interrupts > 0)
         leave(SGFS_ESTOPPED, interrupts > 0 ? "Stopped on request, in the middle of the work."
                                             : "Stopped by --max-time, in the middle of the work.");
@@ -91,6 +102,7 @@ static void on_time(int number) {
 
 static void on_question(int number) {
     (void)number;
+    if (silent) return;
     say(begun);
     say(line[atomic_load(&shown)]);
     say("\n");
@@ -139,4 +151,18 @@ void cli_on_interrupt(void (*stop)(void *work), void *work) {
 
 void cli_limit_time(double seconds) {
     wait_for(seconds >= 0 && seconds < 1e8 ? fmax(seconds, 1e-6) : 0);
+}
+
+void cli_be_silent(void) {
+    silent = true;
+}
+
+void cli_say_late(sgfs_status status, const char *text) {
+    wait_for(0);
+    final_status = SGFS_OK;
+    if (text == NULL) return;
+    snprintf(final_words, sizeof final_words, "%s", text);
+    sgfsi_printable(final_words);
+    final_status = status;
+    wait_for(company);
 }

@@ -350,9 +350,10 @@ typedef struct sgfs_sampler_kind {
      * are in its sampler. The first chain's sampler, opened before the others, knows them all.
      * NULL: chains walk by themselves. */
     sgfs_status (*step_together)(sgfs_sampler *first, const sgfs_iteration *now, sgfs_err *err);
-    /* What the run's chains found besides draws, to be kept in its file (a note, runblock.h); the
-     * caller's. NULL, or a hook that gives NULL: nothing. */
-    struct sgfsi_json *(*effects)(const sgfs_sampler *const *chain, int64_t chains);
+    /* *out: what the run's chains found besides draws, to be kept in its file (a note, runblock.h);
+     * the caller's. NULL, or a hook that gives NULL: nothing. */
+    sgfs_status (*effects)(const sgfs_sampler *const *chain, int64_t chains,
+                           struct sgfsi_json **out, sgfs_err *err);
     /* List what an iteration leaves for the next one to read (base/fields.h), so that a chain
      * can be saved and go on later. Required; a kind without such state says sgfsi_no_fields. */
     void (*fields)(const sgfs_sampler *s, struct sgfsi_fields *list);

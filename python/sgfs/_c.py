@@ -652,6 +652,7 @@ FUNCTIONS = {
     "sgfs_config_free": (None, [c_void_p]),
     "sgfs_config_on_progress": (None, [c_void_p, sgfs_progress_fn, c_void_p]),
     "sgfs_config_stop": (None, [c_void_p]),
+    "sgfs_agree": (c_int, [c_void_p, c_int, POINTER(c_int64), POINTER(c_int64), POINTER(sgfs_err)]),
     "sgfs_data_open": (c_void_p, [c_char_p, c_void_p, POINTER(sgfs_err)]),
     "sgfs_data_wrap": (c_void_p, [POINTER(sgfs_arrays), c_void_p, POINTER(sgfs_err)]),
     "sgfs_data_free": (None, [c_void_p]),

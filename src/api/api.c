@@ -27,6 +27,20 @@ sgfs_config *sgfs_config_new(void) {
     return sgfsi_config_new(sgfsi_option_sets);
 }
 
+sgfs_status sgfs_agree(const sgfs_config *cfg, sgfs_status status, int64_t *rank, int64_t *size,
+                       sgfs_err *err) {
+    const sgfsi_comm *comm = NULL;
+    sgfs_err own;
+    if (cfg == NULL) return sgfsi_fail_handle(err, "sgfs_agree");
+    if (status != SGFS_OK && err != NULL && err->text[0] == '\0')
+        sgfsi_fail(err, status, "A process has failed, and gives no reason.");
+    sgfs_status opened = sgfsi_comm_open(&comm, cfg, status == SGFS_OK ? err : &own);
+    if (opened != SGFS_OK) return status == SGFS_OK ? opened : status;
+    if (rank != NULL) *rank = comm->rank;
+    if (size != NULL) *size = comm->size;
+    return sgfsi_comm_agree(comm, status, err);
+}
+
 /* ---- models by name -------------------------------------------------------------------------- */
 
 sgfs_model *sgfs_model_open(const char *name, const sgfs_data *data, const sgfs_config *cfg,

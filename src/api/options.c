@@ -45,6 +45,8 @@ static const sgfs_option run_options[] = {
      "steps uphill of each chain before its warm-up (auto: 100 for networks, else 0)"},
     {"run.threads", "threads", SGFS_INTEGER, "auto", 1, 4096, NULL,
      "threads (auto: OMP_NUM_THREADS, else the cores this process may use)"},
+    {"run.mpi", "mpi", SGFS_FLAG, "false", 1, 0, NULL,
+     "share the work with the other processes of mpirun or srun (docs/cluster.md)"},
     {"run.max_time", "max-time", SGFS_NUMBER, "auto", 0, 1e9, NULL,
      "stop after this many seconds and keep what there is; --resume goes on"},
     {"run.checkpoint", "checkpoint", SGFS_NUMBER, "auto", 0, 1e9, NULL,

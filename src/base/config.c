@@ -41,7 +41,9 @@ static entry *find(const sgfs_config *cfg, const char *key) {
 }
 
 static void drop(sgfsi_watcher *watcher) {
-    if (watcher != NULL && atomic_fetch_sub(&watcher->holders, 1) == 1) free(watcher);
+    if (watcher == NULL || atomic_fetch_sub(&watcher->holders, 1) > 1) return;
+    if (watcher->close_comm != NULL) watcher->close_comm(watcher->comm);
+    free(watcher);
 }
 
 void sgfsi_config_share(sgfs_config *cfg, const sgfsi_log *log) {
@@ -56,6 +58,7 @@ sgfs_status sgfsi_config_part(sgfs_config *cfg, sgfs_progress_fn on_progress, vo
     if (part == NULL) return sgfsi_fail_memory(err, "the options");
     part->holders = 1;
     part->stop.wider = &whole->stop;
+    part->comm = whole->comm;
     part->on_progress = on_progress;
     part->user = user;
     cfg->log.watcher = part;

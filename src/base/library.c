@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -63,6 +64,22 @@ sgfsi_library *sgfsi_library_open(const char *path, sgfs_err *err) {
 
 const void *sgfsi_library_find(sgfsi_library *library, const char *symbol) {
     return dlsym((void *)library, symbol);
+}
+
+bool sgfsi_library_folder(const void *within, char *folder, size_t room) {
+    char line[PATH_MAX + 200];
+    bool found = false;
+    FILE *maps = fopen("/proc/self/maps", "r"); /* "from-to rights offset device inode   path" */
+    while (maps != NULL && !found && fgets(line, sizeof line, maps) != NULL) {
+        unsigned long from, to;
+        const char *path = strchr(line, '/'), *slash = strrchr(line, '/');
+        if (path == NULL || sscanf(line, "%lx-%lx", &from, &to) != 2) continue;
+        if ((uintptr_t)within < from || (uintptr_t)within >= to) continue;
+        int n = slash > path ? (int)(slash - path) : 1;
+        found = snprintf(folder, room, "%.*s", n, path) < (int)room;
+    }
+    if (maps != NULL) (void)fclose(maps);
+    return found;
 }
 
 void sgfsi_library_close(sgfsi_library *library) {

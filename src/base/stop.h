@@ -24,6 +24,9 @@ typedef struct sgfsi_watcher {
     sgfsi_stop stop;
     sgfs_progress_fn on_progress; /* or NULL */
     void *user;
+    const struct sgfsi_comm
+        *comm; /* with whom the work is shared (context/comm); NULL: not known */
+    void (*close_comm)(const struct sgfsi_comm *comm); /* NULL: whoever opened it does */
     atomic_int holders;
 } sgfsi_watcher;
 

@@ -27,16 +27,17 @@ static double quota_of(const char *folder) {
 
 enum { MOST_THREADS = 4096 }; /* the bound of --threads */
 
-int64_t sgfsi_threads_rule(const char *environment, int64_t cores, const char *root) {
+int64_t sgfsi_threads_rule(const char *environment, int64_t cores, double share, const char *root) {
     long named = environment != NULL ? strtol(environment, NULL, 10) : 0; /* the first of "4,2" */
     if (named > 0) return named < MOST_THREADS ? named : MOST_THREADS;
     double threads = fmin((double)cores, ceil(sgfsi_cgroup_least(root, "cpu", quota_of)));
+    threads = floor(threads * share + 1e-6);
     return threads > 1 ? (int64_t)threads : 1;
 }
 
 /* omp_get_num_procs counts the cores of the affinity, and those of all places where OMP_PROC_BIND
  * has already bound the calling thread to one. */
-int64_t sgfsi_threads(int64_t wanted) {
-    return wanted > 0 ? wanted
-                      : sgfsi_threads_rule(getenv("OMP_NUM_THREADS"), omp_get_num_procs(), "");
+int64_t sgfsi_threads(int64_t wanted, double share) {
+    const char *environment = getenv("OMP_NUM_THREADS");
+    return wanted > 0 ? wanted : sgfsi_threads_rule(environment, omp_get_num_procs(), share, "");
 }

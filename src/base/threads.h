@@ -8,9 +8,10 @@
 
 #include <stdint.h>
 
-/* wanted: what the user said; 0 or less: nothing. At least 1. */
-int64_t sgfsi_threads(int64_t wanted);
+/* wanted: what the user said; 0 or less: nothing. share: of the cores and of the quota, 1 where no
+ * other process works on the same. At least 1. */
+int64_t sgfsi_threads(int64_t wanted, double share);
 
 /* The rule for given circumstances. environment: OMP_NUM_THREADS, or NULL; cores: of the affinity;
  * root: the folder in which proc/self/cgroup and sys/fs/cgroup are looked for. */
-int64_t sgfsi_threads_rule(const char *environment, int64_t cores, const char *root);
+int64_t sgfsi_threads_rule(const char *environment, int64_t cores, double share, const char *root);

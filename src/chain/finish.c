@@ -91,25 +91,27 @@ static sgfs_status keep_state(sgfs_run *run, sgfs_err *unsettled, sgfs_err *err)
     return sgfsi_run_save(run, err);
 }
 
-/* What the chains found besides draws: a note behind the end of the file. */
+/* What the chains found besides draws: a note in front of the end of the file, so that a file which
+ * has an end has all of it. */
 static sgfs_status keep_effects(sgfs_run *run, sgfs_err *err) {
     const sgfs_sampler_kind *kind = run->plan.kinds.sampler;
     if (kind->effects == NULL || run->model->ctx.comm->rank > 0) return SGFS_OK;
     const sgfs_sampler **chain = calloc((size_t)run->plan.chains, sizeof *chain);
     if (chain == NULL) return sgfsi_fail_memory(err, "the effects of groups");
     for (int64_t c = 0; c < run->plan.chains; c++) chain[c] = &run->chain[c].sampler;
-    sgfsi_json *found = kind->effects(chain, run->plan.chains);
+    sgfsi_json *found = NULL;
+    sgfs_status told = kind->effects(chain, run->plan.chains, &found, err);
     free(chain);
-    if (found == NULL) return SGFS_OK;
+    if (told != SGFS_OK || found == NULL) return told;
     char *text = sgfsi_json_whole(found) ? sgfsi_json_dump(found, false) : NULL;
     sgfsi_json_free(found);
     if (text == NULL) return sgfsi_fail_memory(err, "the effects of groups");
-    if (run->path == NULL) {
+    if (run->out.file == NULL) {
         free(run->out.memory->effects);
         run->out.memory->effects = text;
         return SGFS_OK;
     }
-    sgfs_status status = sgfsi_runfile_note(run->path, SGFSI_NOTE_EFFECTS, text, err);
+    sgfs_status status = sgfsi_runfile_effects(run->out.file, text, err);
     free(text);
     return status;
 }
@@ -144,13 +146,12 @@ sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
         looked = sgfsi_fail(err, SGFS_ESTOPPED,
                             "Stopped before the spread of the draws was checked; all of them are "
                             "kept.");
-    if (run->out.file == NULL && status == SGFS_OK) status = keep_effects(run, err);
+    if (status == SGFS_OK) status = keep_effects(run, err);
     if (run->out.file == NULL) return status == SGFS_OK ? looked : status;
     if (status == SGFS_OK) status = sgfsi_runfile_end(run->out.file, state_of(run, room), err);
     sgfs_status closed = sgfsi_runfile_close(run->out.file, status == SGFS_OK ? err : NULL);
     run->out.file = NULL;
     if (status == SGFS_OK) status = closed;
-    if (status == SGFS_OK) status = keep_effects(run, err);
     if (status == SGFS_OK && unsettled.code != SGFS_OK && err != NULL) *err = unsettled;
     if (status == SGFS_OK) status = unsettled.code;
     return status != SGFS_OK ? status : looked;

@@ -63,8 +63,8 @@ sgfsi_json *sgfsi_run_given(const sgfs_run *run) {
     }
     for (int64_t i = 0; (row = sgfsi_config_at(user, i)) != NULL; i++) {
         const sgfs_config *cfg = config_of(run, user, row->key);
-        bool output = strncmp(row->key, "output.", 7) == 0;
-        if (cfg == data || output || !sgfsi_config_given(cfg, row->key)) continue;
+        bool other = strncmp(row->key, "output.", 7) == 0 || strcmp(row->key, "run.mpi") == 0;
+        if (cfg == data || other || !sgfsi_config_given(cfg, row->key)) continue;
         sgfsi_json_text(given, row->key, sgfs_config_get(cfg, row->key));
     }
     return given;

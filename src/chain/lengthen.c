@@ -73,10 +73,9 @@ sgfs_status sgfsi_run_lengthen(sgfs_run *run, sgfs_err *err) {
                             "Stopped after %lld draws a chain, before it was known whether they "
                             "are enough; all of them are kept.",
                             (long long)run->plan.draws);
-    status = sgfsi_comm_agree(comm, status, err);
+    status = sgfsi_comm_broadcast(comm, status, sizeof worst, &worst, err);
     run->undecided = status == SGFS_ESTOPPED;
     run->ended |= run->undecided;
-    if (status == SGFS_OK) status = comm->ops->broadcast(comm, sizeof worst, &worst, err);
     /* who asked for fewer effective draws asked for chains that agree less */
     bool apart = run->plan.ess >= SGFSI_ESS_ENOUGH && worst.rhat > SGFSI_RHAT_CARE;
     if (status != SGFS_OK || !(worst.ess < run->plan.ess || apart)) return status;

@@ -70,8 +70,9 @@ sgfs_status sgfsi_run_rehearse(sgfs_run *run, sgfs_err *err) {
     int64_t stretch = 1;
     double pace = 0; /* seconds of an iteration of all chains, by the latest stretch, the longest */
     sgfs_status status = SGFS_OK;
-    while (status == SGFS_OK && !sgfs_run_done(run) && run->seconds < enough &&
-           !sgfsi_run_to_stop(run)) {
+    const sgfsi_comm *comm = run->model->ctx.comm;
+    bool over = false;
+    while (status == SGFS_OK && !sgfs_run_done(run) && !over) {
         double before = run->seconds;
         int64_t from = run->chain[0].t;
         if (kind->together > 0) stretch = kind->together - from % kind->together;
@@ -79,11 +80,14 @@ sgfs_status sgfsi_run_rehearse(sgfs_run *run, sgfs_err *err) {
         if (run->chain[0].t > from)
             pace = (run->seconds - before) / (double)(run->chain[0].t - from);
         if (status == SGFS_OK)
-            status = sgfsi_clock_stretch(run->model->ctx.comm, &stretch, run->seconds - before,
+            status = sgfsi_clock_stretch(comm, &stretch, run->seconds - before,
                                          (double)(p->warmup + p->draws), err);
+        if (status == SGFS_OK && sgfsi_run_to_stop(run))
+            status = sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early.");
+        status = sgfsi_comm_agree(comm, status, err);
+        if (status == SGFS_OK) status = sgfsi_clock_is_over(comm, run->seconds, enough, &over, err);
     }
     if (status != SGFS_OK) return status;
-    if (sgfsi_run_to_stop(run)) return sgfsi_fail(err, SGFS_ESTOPPED, "Stopped early.");
     double paged = with_pages(run, (double)p->chains * (double)(p->warmup + p->draws));
     double *sd = calloc((size_t)run->model->D, sizeof *sd);
     sgfs_err why = {SGFS_OK, ""};

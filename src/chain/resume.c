@@ -99,8 +99,8 @@ static bool is_same_work(const sgfsi_json *a, const sgfsi_json *b) {
 
 /* These change nothing of the draws; how many there are is looked at apart. */
 static bool may_change(const char *key) {
-    static const char *const keys[] = {"run.threads", "run.max_time", "run.checkpoint",
-                                       "run.draws",   "run.ess",      "data.max_bytes"};
+    static const char *const keys[] = {"run.threads", "run.mpi", "run.max_time",  "run.checkpoint",
+                                       "run.draws",   "run.ess", "data.max_bytes"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (strcmp(key, keys[i]) == 0) return true;
     return strncmp(key, "output.", 7) == 0;

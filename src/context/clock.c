@@ -11,11 +11,11 @@ sgfs_status sgfsi_clock_stretch(const sgfsi_comm *comm, int64_t *stretch, double
     double factor = took > 0 ? fmin(fmax(aim / took, 0.5), 2.0) : 2;
     double wanted = fmin((double)*stretch * factor, most);
     *stretch = wanted > 1 ? (int64_t)wanted : 1;
-    return comm->ops->broadcast(comm, sizeof *stretch, stretch, err);
+    return sgfsi_comm_broadcast(comm, SGFS_OK, sizeof *stretch, stretch, err);
 }
 
 sgfs_status sgfsi_clock_is_over(const sgfsi_comm *comm, double now, double limit, bool *over,
                                 sgfs_err *err) {
     *over = now >= limit;
-    return comm->ops->broadcast(comm, sizeof *over, over, err);
+    return sgfsi_comm_broadcast(comm, SGFS_OK, sizeof *over, over, err);
 }

@@ -24,15 +24,18 @@ static void watch_forks(void) {
 int64_t sgfsi_context_threads(const sgfs_config *cfg) {
     static pthread_once_t watched = PTHREAD_ONCE_INIT;
     (void)pthread_once(&watched, watch_forks);
-    return sgfsi_threads(sgfsi_config_int(cfg, "run.threads"));
+    const sgfsi_comm *comm = sgfsi_comm_of(cfg);
+    double share = comm != NULL && comm->cores > 0 ? comm->cores : 1;
+    return sgfsi_threads(sgfsi_config_int(cfg, "run.threads"), share);
 }
 
 sgfs_status sgfsi_context_open(sgfsi_context *ctx, const sgfs_config *cfg, sgfs_err *err) {
-    *ctx = (sgfsi_context){.threads = sgfsi_context_threads(cfg), .log = sgfsi_config_log(cfg)};
+    *ctx = (sgfsi_context){.log = sgfsi_config_log(cfg)};
     const char *name = sgfsi_config_text(cfg, "run.backend");
     const sgfs_device *kind = sgfsi_device_find(name);
     if (kind == NULL) return sgfsi_fail(err, SGFS_EUSAGE, "There is no backend \"%s\".", name);
-    sgfs_status status = sgfsi_comm_open(&ctx->comm, err);
+    sgfs_status status = sgfsi_comm_open(&ctx->comm, cfg, err);
+    if (status == SGFS_OK) ctx->threads = sgfsi_context_threads(cfg);
     if (status == SGFS_OK) status = sgfsi_device_open(&ctx->device, kind, err);
     if (status == SGFS_OK && ctx->device->ops->make_room != NULL)
         status = ctx->device->ops->make_room(ctx->device, ctx->threads, err);
@@ -57,10 +60,7 @@ sgfsi_context sgfsi_context_share(const sgfsi_context *opened) {
 }
 
 void sgfsi_context_close(sgfsi_context *ctx) {
-    if (!ctx->shared) {
-        sgfsi_device_close(ctx->device);
-        sgfsi_comm_close(ctx->comm);
-    }
+    if (!ctx->shared) sgfsi_device_close(ctx->device);
     ctx->device = NULL;
     ctx->comm = NULL;
 }

@@ -156,7 +156,8 @@ static int64_t read_mark(const sgfsi_marks *m, int64_t *at, int64_t *entries) {
     if (left < SGFSI_MARK_HEAD || !(fabs(mark[SGFSI_MARK_NUMBERS]) <= (double)left)) return -1;
     int64_t numbers = (int64_t)mark[SGFSI_MARK_NUMBERS];
     bool dense = numbers == m->p, fits = dense || (numbers <= 0 && numbers % 2 == 0);
-    bool known = mark[SGFSI_MARK_SLOT] >= 0 && mark[SGFSI_MARK_SLOT] < slots;
+    bool known = mark[SGFSI_MARK_SLOT] >= 0 && mark[SGFSI_MARK_SLOT] < slots &&
+                 isfinite(mark[SGFSI_MARK_Y]) && mark[SGFSI_MARK_WEIGHT] >= 0;
     *at += SGFSI_MARK_HEAD + llabs(numbers);
     if (!fits || !known || *at > m->numbers) return -1;
     for (int64_t k = 0; !dense && k < -numbers; k += 2)
@@ -166,32 +167,38 @@ static int64_t read_mark(const sgfsi_marks *m, int64_t *at, int64_t *entries) {
     return (int64_t)mark[SGFSI_MARK_SLOT];
 }
 
+static int by_slot(const void *a, const void *b) {
+    const sgfsi_mark_at *x = a, *y = b;
+    if (x->slot != y->slot) return x->slot < y->slot ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
 sgfs_status sgfsi_marks_open(sgfsi_marks_index *index, const sgfsi_marks *marks, sgfsi_arena *arena,
                              sgfs_err *err) {
-    int64_t slots = marks->chains * sgfsi_marks_moves(marks), at = 0, seen = 0;
-    *index = (sgfsi_marks_index){
-        .marks = marks,
-        .first = sgfsi_arena_alloc(arena, slots + 2, sizeof *index->first),
-        .mark = sgfsi_arena_alloc(arena, marks->count + 1, sizeof *index->mark)};
-    if (index->first == NULL || index->mark == NULL) return sgfsi_fail_memory(err, "the marks");
-    int64_t *next = index->first + 1; /* first: sums of counts, shifted while marks are put in */
+    int64_t at = 0, seen = 0;
+    sgfsi_mark_at *list = sgfsi_arena_alloc(arena, marks->count + 1, sizeof *list);
+    *index = (sgfsi_marks_index){.marks = marks, .at = list};
+    if (list == NULL) return sgfsi_fail_memory(err, "the marks");
     for (; at < marks->numbers && seen < marks->count; seen++) {
-        int64_t slot = read_mark(marks, &at, &index->entries);
-        if (slot < 0) break;
-        if (++next[slot] > index->most) index->most = next[slot];
+        list[seen].place = at;
+        list[seen].slot = read_mark(marks, &at, &index->entries);
+        if (list[seen].slot < 0) break;
     }
     if (at != marks->numbers || seen != marks->count)
         return sgfsi_fail(err, SGFS_ERUNFILE, "The marks of the sketch make no sense from %lld on.",
                           (long long)seen + 1);
-    for (int64_t s = 0, sum = 0; s <= slots; s++) {
-        int64_t count = next[s];
-        next[s] = sum;
-        sum += count;
-    }
-    at = 0;
-    for (int64_t k = 0; k < marks->count; k++) {
-        int64_t mark = at, slot = read_mark(marks, &at, &index->entries);
-        index->mark[next[slot]++] = mark;
-    }
+    qsort(list, (size_t)seen, sizeof *list, by_slot);
     return SGFS_OK;
+}
+
+int64_t sgfsi_marks_of(const sgfsi_marks_index *index, int64_t slot, const sgfsi_mark_at **first) {
+    int64_t low = 0, high = index->marks->count;
+    while (low < high) {
+        int64_t mid = (low + high) / 2;
+        if (index->at[mid].slot < slot) low = mid + 1;
+        else high = mid;
+    }
+    while (high < index->marks->count && index->at[high].slot == slot) high++;
+    *first = index->at + low;
+    return high - low;
 }

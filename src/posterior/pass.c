@@ -162,14 +162,16 @@ static sgfs_status do_parts(sgfsi_full *f, const errand *e, sgfs_err *err) {
     sgfsi_context_leave(scope);
     f->rows_touched += f->N;
     sgfs_status status = SGFS_OK;
-    const int64_t size = sizeof *f->err, number = sizeof *e->sums;
-    if (shared) status = comm->ops->gather(comm, f->parts, size, size, f->err, err);
-    for (int64_t part = 0; part < f->parts && status == SGFS_OK; part++) {
+    const int64_t number = sizeof *e->sums;
+    sgfs_err own;
+    if (err == NULL) err = &own;
+    for (int64_t part = mine.first; part < mine.end && status == SGFS_OK; part++) {
         status = f->err[part].code;
-        if (status != SGFS_OK && err != NULL) *err = f->err[part];
+        if (status != SGFS_OK) *err = f->err[part];
     }
-    if (status != SGFS_OK || !shared) return status;
-    return comm->ops->gather(comm, f->parts, e->count * number, e->stride * number, e->sums, err);
+    if (!shared) return status;
+    return sgfsi_comm_gather(comm, status, f->parts, e->count * number, e->stride * number, e->sums,
+                             err);
 }
 
 sgfs_status sgfsi_full_each(sgfsi_full *f, sgfsi_block_fn fn, void *user, sgfs_err *err) {
@@ -263,6 +265,8 @@ static sgfs_status look_up(const sgfsi_full *f, const double *theta, double *log
                            double *info, sgfs_err *err) {
     const sgfsi_elsewhere *e = f->model->data->elsewhere;
     int64_t D = f->D, stride = 1 + D + D * D;
+    if (D != e->D)
+        return sgfsi_fail(err, SGFS_ERUNFILE, "The sketch has numbers for other parameters.");
     for (int64_t k = 0; k < e->places; k++) {
         const double *at = e->theta + k * D, *sums = e->sums + k * stride;
         int64_t j = 0;

@@ -204,7 +204,8 @@ static sgfs_status open_term(sgfs_data *d, const sgfsi_term_spec *spec, sgfsi_te
 sgfs_status sgfsi_groups_open(sgfs_data *d, const sgfsi_group_spec *spec,
                               const sgfsi_group_words *words, sgfs_err *err) {
     sgfsi_groups *g = sgfsi_arena_alloc(&d->arena, 1, sizeof *g);
-    sgfs_status status = g != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the groups");
+    sgfs_status status = SGFS_OK;
+    if (g == NULL) return sgfsi_fail_memory(err, "the groups");
     for (int64_t k = 0; k < spec->terms && status == SGFS_OK; k++) {
         const sgfsi_term_spec *s = &spec->term[k];
         char name[SGFSI_MOST_NESTED * 64] = "";

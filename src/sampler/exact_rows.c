@@ -147,6 +147,8 @@ static sgfs_status open_marks(sgfs_sampler *s, exact *e, sgfs_err *err) {
         s->full.rows_touched += s->model->data->N;
     }
     const sgfsi_marks *m = elsewhere != NULL ? elsewhere->marks : &e->marks;
+    if (status == SGFS_OK && m->p != s->model->data->p)
+        status = sgfsi_fail(err, SGFS_ERUNFILE, "The sketch has rows of other columns.");
     if (status == SGFS_OK) status = sgfsi_marks_open(&e->index, m, s->arena, err);
     if (status != SGFS_OK) return status;
     e->psi = (sgfsi_row_bounds){.model = s->model,

@@ -87,7 +87,8 @@ static inline double sgfsi_group_density(double x) {
 }
 
 /* The hook `effects` (groups_effects.c). */
-sgfsi_json *sgfsi_groups_effects(const sgfs_sampler *const *chain, int64_t chains);
+sgfs_status sgfsi_groups_effects(const sgfs_sampler *const *chain, int64_t chains, sgfsi_json **out,
+                                 sgfs_err *err);
 
 /* ---- moves (groups_moves.c, groups_scales.c), of term e->k in iteration e->t ------------------- */
 

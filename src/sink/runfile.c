@@ -151,6 +151,14 @@ sgfs_status sgfsi_runfile_points(sgfsi_runfile *f, int64_t chain, int64_t count,
     return end_block(f, &block, err);
 }
 
+sgfs_status sgfsi_runfile_effects(sgfsi_runfile *f, const char *json, sgfs_err *err) {
+    sgfsi_block block = {SGFSI_NOTE_EFFECTS, 0, 0, 0, 0, strlen(json)};
+    unsigned char *out = begin_block(f, &block, "the effects of groups", err);
+    if (out == NULL) return SGFS_ENOMEM;
+    memcpy(out, json, (size_t)block.bytes);
+    return end_block(f, &block, err);
+}
+
 sgfs_status sgfsi_runfile_end(sgfsi_runfile *f, const char *state, sgfs_err *err) {
     size_t length = strnlen(state, SGFSI_STATE_MAX);
     sgfsi_block block = {SGFSI_BLOCK_END, 0, 0, 0, 0, length};

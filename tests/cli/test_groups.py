@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from cli_program import Sgfs, write
+from resumed import END, blocks
 
 USAGE, DATA = 2, 3
+EFFECTS = 0x80000003
 LENGTHS = ("--warmup", "80", "--draws", "120", "--chains", "2")
 
 
@@ -106,6 +108,13 @@ def test_packing_refuses_groups_and_packed_codes_are_the_same_groups(site):
     two = run(site, "--formula", "y ~ x + (1|user)", data="codes.sgd")
     # words are ordered by first appearance, numbers by size: groups have other random numbers
     assert np.allclose(one.mean((0, 1)), two.mean((0, 1)), atol=0.25)
+
+
+def test_a_file_that_has_an_end_has_the_effects(site):
+    """A run that is killed between the two would be complete, and never get them."""
+    run(site, "--formula", "y ~ x + (1|user)")
+    kinds = [block[0] for block in blocks(site.folder / "fit.run")[1]]
+    assert kinds.count(EFFECTS) == 1 and kinds[-1] == END
 
 
 def test_the_largest_effects_of_a_factor_are_shown(site):

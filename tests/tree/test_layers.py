@@ -42,6 +42,7 @@ ONLY_IN = {
     "dlfcn.h": {"src/base/library.c"},
     "lapacke.h": {"src/context/device/blas.c"},
     "jansson.h": {"src/base/json.c"},
+    "mpi.h": {"src/context/comm/mpi_plugin.c"},
     "netcdf.h": {"src/sink/netcdf.c"},
     "netcdf_mem.h": {"src/sink/netcdf.c"},
     "Random123/philox.h": {"src/base/rng.c"},
@@ -50,7 +51,7 @@ ONLY_IN = {
 
 LIBC = set(
     "assert complex ctype dirent errno fcntl fenv float fnmatch getopt glob inttypes langinfo libgen"
-    " limits locale math poll pthread setjmp signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio"
+    " limits locale math poll pthread sched setjmp signal spawn stdalign stdarg stdatomic stdbool stddef stdint stdio"
     " stdlib string strings termios threads time unistd sys/file sys/ioctl sys/mman sys/resource"
     " sys/stat sys/statvfs sys/syscall sys/time sys/types sys/uio sys/wait omp".split()
 )
@@ -200,6 +201,7 @@ def test_the_library_never_prints_exits_or_takes_signals():
 THREADS = {
     "src/base/threads.c": {"omp_get_num_procs"},
     "src/base/memory.c": {"_SC_PHYS_PAGES"},
+    "src/context/comm/mpi_plugin.c": {"sched_getaffinity"},
     "src/context/context.c": {"omp_get_max_active_levels", "omp_set_max_active_levels"},
     "src/context/device/blas.c": {"openblas_get_num_threads", "openblas_set_num_threads"},
 }

@@ -54,9 +54,14 @@ static sgfs_status broadcast(const sgfsi_comm *c, int64_t bytes, void *data, sgf
 
 static const sgfsi_comm_ops ops = {.gather = gather, .broadcast = broadcast};
 
+static sgfsi_comm comm_at(int64_t rank, int64_t size, void *state) {
+    sgfsi_comm c = {.name = "test", .help = "", .ops = &ops, rank, size, state, 0, NULL};
+    assert_int_equal(sgfsi_comm_make_room(&c, NULL), SGFS_OK);
+    return c;
+}
+
 typedef struct process {
     sgfsi_comm comm;
-    sgfs_err said[MOST];
     const sgfs_model *m;
     const double *theta;
     double lp, G[P + 1], A[(P + 1) * (P + 1)], took, now;
@@ -88,10 +93,11 @@ static void together(int64_t size, const sgfs_model *m, const double *theta, pro
     for (int64_t k = 0; k < size; k++) {
         p[k] =
             (process){.m = m, .theta = theta, .took = k == 0 ? 0.16 : 0.01, .now = 7.5 - (double)k};
-        p[k].comm = (sgfsi_comm){"test", "", &ops, k, size, &room, p[k].said};
+        p[k].comm = comm_at(k, size, &room);
         assert_int_equal(pthread_create(&thread[k], NULL, work, &p[k]), 0);
     }
     for (int64_t k = 0; k < size; k++) pthread_join(thread[k], NULL);
+    for (int64_t k = 0; k < size; k++) sgfsi_comm_free_room(&p[k].comm);
     pthread_barrier_destroy(&room.barrier);
 }
 
@@ -203,21 +209,149 @@ static void stretches_grow_and_shrink_by_two_at_most(void **state) {
     }
 }
 
+/* The header of a meeting arrives, what follows does not. */
+static sgfs_status agree_with(const sgfsi_comm *c, int64_t parts, int64_t bytes, int64_t stride,
+                              void *data, sgfs_err *err) {
+    (void)parts, (void)err;
+    char *all = data;
+    memcpy(all + (1 - c->rank) * stride, all + c->rank * stride, (size_t)bytes);
+    return SGFS_OK;
+}
+
 static sgfs_status fail_to_tell(const sgfsi_comm *c, int64_t bytes, void *data, sgfs_err *err) {
     (void)c, (void)bytes, (void)data;
     return sgfsi_fail(err, SGFS_EIO, "Process 0 is gone.");
 }
 
 static void who_cannot_be_told_what_was_decided_fails(void **state) {
-    const sgfsi_comm_ops broken = {.gather = gather, .broadcast = fail_to_tell};
-    const sgfsi_comm lost = {.name = "test", .ops = &broken, .rank = 1, .size = 2};
+    const sgfsi_comm_ops broken = {.gather = agree_with, .broadcast = fail_to_tell};
+    sgfsi_comm lost = comm_at(1, 2, NULL);
     int64_t stretch = 10;
     bool over;
     sgfs_err err;
     (void)state;
+    lost.ops = &broken;
     assert_int_equal(sgfsi_clock_stretch(&lost, &stretch, 0.1, INFINITY, &err), SGFS_EIO);
     assert_string_equal(err.text, "Process 0 is gone.");
     assert_int_equal(sgfsi_clock_is_over(&lost, 1, 2, &over, &err), SGFS_EIO);
+    sgfsi_comm_free_room(&lost);
+}
+
+/* ---- meetings -------------------------------------------------------------------------------- */
+
+enum { GUESTS = 3 };
+
+typedef struct guest {
+    sgfsi_comm comm;
+    char doing; /* g: gathers, b: broadcasts, a: agrees, f: failed elsewhere, s: is stopped */
+    sgfs_status gathering; /* how it goes for who gathers */
+    sgfs_status first, second;
+    sgfs_err err;
+    double piece[2 * GUESTS];
+} guest;
+
+static void *visit(void *user) {
+    guest *g = user;
+    double *x = g->piece;
+    for (int64_t k = 0; k < GUESTS; k++) x[2 * k] = k == g->comm.rank ? (double)(k + 1) : 0;
+    if (g->doing == 'g' && g->gathering != SGFS_OK) sgfsi_fail(&g->err, g->gathering, "My rows.");
+    if (g->doing == 'f') sgfsi_fail(&g->err, SGFS_EDATA, "My file.");
+    if (g->doing == 's') sgfsi_fail(&g->err, SGFS_ESTOPPED, "Stopped.");
+    if (g->doing == 'g')
+        g->first =
+            sgfsi_comm_gather(&g->comm, g->gathering, GUESTS, sizeof *x, 2 * sizeof *x, x, &g->err);
+    else if (g->doing == 'b')
+        g->first = sgfsi_comm_broadcast(&g->comm, SGFS_OK, sizeof *x, x, &g->err);
+    else g->first = sgfsi_comm_agree(&g->comm, g->err.code, &g->err);
+    g->second = sgfsi_comm_agree(&g->comm, SGFS_OK, NULL);
+    return NULL;
+}
+
+static void meet_for(const char *doing, sgfs_status gathering, guest *g) {
+    pthread_t thread[GUESTS];
+    meeting room;
+    pthread_barrier_init(&room.barrier, NULL, GUESTS);
+    for (int64_t k = 0; k < GUESTS; k++) {
+        g[k] = (guest){.comm = comm_at(k, GUESTS, &room), .doing = doing[k]};
+        g[k].gathering = k == 1 ? gathering : SGFS_OK;
+        assert_int_equal(pthread_create(&thread[k], NULL, visit, &g[k]), 0);
+    }
+    for (int64_t k = 0; k < GUESTS; k++) pthread_join(thread[k], NULL);
+    pthread_barrier_destroy(&room.barrier);
+}
+
+static void leave(guest *g) {
+    for (int64_t k = 0; k < GUESTS; k++) sgfsi_comm_free_room(&g[k].comm);
+}
+
+static void pieces_are_counted_where_they_are_sent(void **state) {
+    guest g[GUESTS];
+    (void)state;
+    meet_for("ggg", SGFS_OK, g);
+    for (int64_t k = 0; k < GUESTS; k++) {
+        assert_int_equal(g[k].first, SGFS_OK);
+        for (int64_t i = 0; i < GUESTS; i++) assert_true(g[k].piece[2 * i] == (double)(i + 1));
+        sgfsi_traffic sent = sgfsi_comm_traffic(&g[k].comm);
+        assert_int_equal(sent.meetings, 2);        /* and the second one, to agree */
+        assert_int_equal(sent.bytes, 16 + 8 + 16); /* a double, and why it came */
+    }
+    leave(g);
+    meet_for("bbb", SGFS_OK, g);
+    for (int64_t k = 0; k < GUESTS; k++) {
+        assert_true(g[k].piece[0] == 1);
+        assert_int_equal(sgfsi_comm_traffic(&g[k].comm).bytes, k == 0 ? 40 : 32);
+    }
+    leave(g);
+}
+
+/* An iteration may be tried again: they failed together, and meet again. */
+static void who_cannot_fill_a_piece_says_so_in_place_of_it(void **state) {
+    guest g[GUESTS];
+    (void)state;
+    for (int what = 0; what < 2; what++) {
+        meet_for("ggg", what == 0 ? SGFS_ENUMERIC : SGFS_EIO, g);
+        for (int64_t k = 0; k < GUESTS; k++) {
+            assert_int_equal(g[k].first, what == 0 ? SGFS_ENUMERIC : SGFS_EIO);
+            /* the file may be missing on that machine alone; numbers are the same on all */
+            assert_string_equal(g[k].err.text, what == 0 ? "My rows." : "On rank 1 of 3: My rows.");
+            assert_int_equal(g[k].second, SGFS_OK);
+        }
+        leave(g);
+    }
+}
+
+static void who_fails_alone_says_so_wherever_the_others_are(void **state) {
+    const char *const rooms[] = {"gfg", "bfb", "afa"};
+    guest g[GUESTS];
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        meet_for(rooms[i], SGFS_OK, g);
+        for (int64_t k = 0; k < GUESTS; k++) {
+            assert_int_equal(g[k].first, SGFS_EDATA);
+            if (i < 2) assert_string_equal(g[k].err.text, "On rank 1 of 3: My file.");
+            /* who agreed with the others meets again; who met them elsewhere does not */
+            assert_int_equal(g[k].second, i < 2 ? SGFS_EDATA : SGFS_OK);
+        }
+        leave(g);
+    }
+    meet_for("ggs", SGFS_OK, g); /* a stop is no rank's own */
+    for (int64_t k = 0; k < GUESTS; k++) {
+        assert_int_equal(g[k].first, SGFS_ESTOPPED);
+        assert_string_equal(g[k].err.text, "Stopped.");
+    }
+    leave(g);
+}
+
+static void who_went_different_ways_does_not_wait(void **state) {
+    guest g[GUESTS];
+    (void)state;
+    meet_for("gab", SGFS_OK, g);
+    for (int64_t k = 0; k < GUESTS; k++) {
+        assert_int_equal(g[k].first, SGFS_ENOMEM);
+        assert_non_null(strstr(g[k].err.text, "different ways"));
+        assert_int_equal(g[k].second, SGFS_ENOMEM);
+    }
+    leave(g);
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */
@@ -227,7 +361,6 @@ static const char path[] = "test_comm.run";
 
 typedef struct runner {
     sgfsi_comm comm;
-    sgfs_err said[TOGETHER];
     const bench *b;
     const char *path;
     bool stops;
@@ -266,10 +399,11 @@ static void sample_together(const bench *b, const char *to, int64_t stopper, run
     pthread_barrier_init(&room.barrier, NULL, TOGETHER);
     for (int64_t k = 0; k < TOGETHER; k++) {
         r[k] = (runner){.b = b, .path = to, .stops = k == stopper};
-        r[k].comm = (sgfsi_comm){"test", "", &ops, k, TOGETHER, &room, r[k].said};
+        r[k].comm = comm_at(k, TOGETHER, &room);
         assert_int_equal(pthread_create(&thread[k], NULL, sample, &r[k]), 0);
     }
     for (int64_t k = 0; k < TOGETHER; k++) pthread_join(thread[k], NULL);
+    for (int64_t k = 0; k < TOGETHER; k++) sgfsi_comm_free_room(&r[k].comm);
     pthread_barrier_destroy(&room.barrier);
 }
 
@@ -336,11 +470,14 @@ static void all_hear_that_the_file_cannot_be_written(void **state) {
     close_bench(&b);
 }
 
-/* What the other one of two says is in `state`. */
+/* What the other one of two says is in `state`: a code, then a sentence. */
 static sgfs_status hear(const sgfsi_comm *c, int64_t parts, int64_t bytes, int64_t stride,
                         void *data, sgfs_err *err) {
+    const sgfs_err *other = c->state;
+    const int64_t note[2] = {0, other->code};
     (void)parts, (void)err;
-    memcpy((char *)data + stride, c->state, (size_t)bytes);
+    if (bytes == sizeof note) memcpy((char *)data + stride, note, sizeof note);
+    else memcpy((char *)data + stride, other, (size_t)bytes);
     return SGFS_OK;
 }
 
@@ -358,16 +495,14 @@ static void a_failure_counts_before_a_stop(void **state) {
                {SGFS_EIO, SGFS_ESTOPPED, SGFS_EIO},
                {SGFS_EIO, SGFS_EDATA, SGFS_EIO}};
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
-        sgfs_err other = {row[i].theirs, "theirs"}, said[2];
-        const sgfsi_comm two = {.name = "test",
-                                .ops = &(sgfsi_comm_ops){.gather = hear},
-                                .size = 2,
-                                .state = &other,
-                                .said = said};
+        sgfs_err other = {row[i].theirs, "theirs"};
+        sgfsi_comm two = comm_at(0, 2, &other);
+        two.ops = &(sgfsi_comm_ops){.gather = hear};
         if (row[i].mine != SGFS_OK) sgfsi_fail(&err, row[i].mine, "mine");
         assert_int_equal(sgfsi_comm_agree(&two, row[i].mine, &err), row[i].all);
         if (row[i].all != SGFS_OK)
             assert_string_equal(err.text, row[i].all == row[i].mine ? "mine" : "theirs");
+        sgfsi_comm_free_room(&two);
     }
 }
 
@@ -397,9 +532,11 @@ static void the_last_communicator_is_always_there(void **state) {
     while (sgfsi_comms[rows] != NULL) rows++;
     assert_true(rows > 0 && sgfsi_comms[rows - 1]->ops->is_used == NULL);
     const sgfsi_comm *found = NULL;
-    assert_int_equal(sgfsi_comm_open(&found, NULL), SGFS_OK);
+    sgfs_config *cfg = sgfs_config_new();
+    assert_int_equal(sgfsi_comm_open(&found, cfg, NULL), SGFS_OK);
     assert_ptr_equal(found, &sgfs_comm_self);
-    sgfsi_comm_close(found);
+    assert_null(sgfsi_comm_of(cfg)); /* nothing to keep */
+    sgfs_config_free(cfg);
     for (int64_t k = 0; k < rows; k++) {
         const sgfsi_comm *c = sgfsi_comms[k];
         assert_true(c->name[0] != '\0' && c->help[0] != '\0');
@@ -422,6 +559,10 @@ int main(void) {
         cmocka_unit_test(the_clock_of_process_0_decides),
         cmocka_unit_test(who_cannot_be_told_what_was_decided_fails),
         cmocka_unit_test(a_failure_counts_before_a_stop),
+        cmocka_unit_test(pieces_are_counted_where_they_are_sent),
+        cmocka_unit_test(who_cannot_fill_a_piece_says_so_in_place_of_it),
+        cmocka_unit_test(who_fails_alone_says_so_wherever_the_others_are),
+        cmocka_unit_test(who_went_different_ways_does_not_wait),
         cmocka_unit_test(one_process_writes_and_all_have_the_same_chains),
         cmocka_unit_test(who_is_stopped_stops_all_at_the_same_iteration),
         cmocka_unit_test(all_hear_that_the_file_cannot_be_written),

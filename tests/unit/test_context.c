@@ -48,27 +48,28 @@ static void put(const char *name, const char *text) {
 
 static void what_is_asked_for_comes_first(void **state) {
     (void)state;
-    assert_int_equal(sgfsi_threads(7), 7);
-    assert_true(sgfsi_threads(0) >= 1);
-    assert_true(sgfsi_threads(-1) >= 1);
+    assert_int_equal(sgfsi_threads(7, 1), 7);
+    assert_true(sgfsi_threads(0, 1) >= 1);
+    assert_true(sgfsi_threads(-1, 1) >= 1);
 }
 
 static void then_the_environment(void **state) {
     (void)state;
-    assert_int_equal(sgfsi_threads_rule("3", 16, root), 3);
-    assert_int_equal(sgfsi_threads_rule("32", 16, root), 32);
-    assert_int_equal(sgfsi_threads_rule("4,2", 16, root), 4);
+    assert_int_equal(sgfsi_threads_rule("3", 16, 1, root), 3);
+    assert_int_equal(sgfsi_threads_rule("32", 16, 1, root), 32);
+    assert_int_equal(sgfsi_threads_rule("4,2", 16, 1, root), 4);
     put("proc/self/cgroup", "0::/\n");
     put("sys/fs/cgroup/cpu.max", "200000 100000\n");
-    assert_int_equal(sgfsi_threads_rule("5", 16, root), 5);
+    assert_int_equal(sgfsi_threads_rule("5", 16, 1, root), 5);
+    assert_int_equal(sgfsi_threads_rule("5", 16, 0.25, root), 5); /* whoever else is there */
     const char *nothing[] = {"", "0", "-2", "many"};
-    for (int i = 0; i < 4; i++) assert_int_equal(sgfsi_threads_rule(nothing[i], 16, root), 2);
+    for (int i = 0; i < 4; i++) assert_int_equal(sgfsi_threads_rule(nothing[i], 16, 1, root), 2);
 }
 
 static void then_the_cores_of_the_affinity(void **state) {
     (void)state;
-    assert_int_equal(sgfsi_threads_rule(NULL, 13, root), 13);
-    assert_int_equal(sgfsi_threads_rule(NULL, 0, root), 1);
+    assert_int_equal(sgfsi_threads_rule(NULL, 13, 1, root), 13);
+    assert_int_equal(sgfsi_threads_rule(NULL, 0, 1, root), 1);
 }
 
 static void a_quota_is_rounded_up(void **state) {
@@ -81,7 +82,7 @@ static void a_quota_is_rounded_up(void **state) {
     put("proc/self/cgroup", "0::/\n");
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         put("sys/fs/cgroup/cpu.max", row[i].max);
-        assert_int_equal(sgfsi_threads_rule(NULL, 16, root), row[i].threads);
+        assert_int_equal(sgfsi_threads_rule(NULL, 16, 1, root), row[i].threads);
     }
 }
 
@@ -91,10 +92,10 @@ static void the_least_quota_of_all_groups_above_counts(void **state) {
     put("sys/fs/cgroup/slurm/job_7/step_0/cpu.max", "max 100000\n");
     put("sys/fs/cgroup/slurm/job_7/cpu.max", "300000 100000\n");
     put("sys/fs/cgroup/slurm/cpu.max", "800000 100000\n");
-    assert_int_equal(sgfsi_threads_rule(NULL, 16, root), 3);
+    assert_int_equal(sgfsi_threads_rule(NULL, 16, 1, root), 3);
     put("proc/self/cgroup", "0::/not/to/be/seen/here\n"); /* a container's view */
     put("sys/fs/cgroup/cpu.max", "500000 100000\n");
-    assert_int_equal(sgfsi_threads_rule(NULL, 16, root), 5);
+    assert_int_equal(sgfsi_threads_rule(NULL, 16, 1, root), 5);
 }
 
 static void groups_of_version_1_are_known(void **state) {
@@ -102,10 +103,10 @@ static void groups_of_version_1_are_known(void **state) {
     put("proc/self/cgroup", "12:cpuset:/docker/a\n4:cpu,cpuacct:/docker/a\n1:name=systemd:/x\n");
     put("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
     put("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
-    assert_int_equal(sgfsi_threads_rule(NULL, 16, root), 16);
+    assert_int_equal(sgfsi_threads_rule(NULL, 16, 1, root), 16);
     put("sys/fs/cgroup/cpu/docker/a/cpu.cfs_quota_us", "250000\n");
     put("sys/fs/cgroup/cpu/docker/a/cpu.cfs_period_us", "100000\n");
-    assert_int_equal(sgfsi_threads_rule(NULL, 16, root), 3);
+    assert_int_equal(sgfsi_threads_rule(NULL, 16, 1, root), 3);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ * mpi.c: processes that mpirun or srun has started, by MPI. This file calls none of it: what does
+ * is a plug-in (mpi_plugin.c), which is looked for beside the library and loaded for --mpi alone.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/library.h"
+#include "context/comm/comm.h"
+#include "context/comm/mpi_plugin.h"
+
+#ifndef SGFSI_PLUGIN_FOLDER
+#define SGFSI_PLUGIN_FOLDER "../lib/sgfs" /* of installed plug-ins, from that of the program */
+#endif
+
+static const char file[] = "libsgfs_mpi.so";
+
+typedef struct world {
+    const sgfsi_mpi *mpi;
+    int64_t *first; /* size + 1 */
+} world;
+
+static bool is_used(const sgfs_config *cfg) {
+    return sgfsi_config_row(cfg, "run.mpi") != NULL && sgfsi_config_flag(cfg, "run.mpi");
+}
+
+/* From the folder of this code: in a build (also of a library for some processors only), beside an
+ * installed library (also of that sort), and as an installed program sees it. */
+static bool find_plugin(char *path, size_t room) {
+    static const char *const ways[] = {"", "../..", "sgfs", "../../sgfs", SGFSI_PLUGIN_FOLDER};
+    char folder[3000];
+    if (!sgfsi_library_folder((const void *)file, folder, sizeof folder)) return false;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        snprintf(path, room, "%s/%s%s%s", folder, ways[i], ways[i][0] != '\0' ? "/" : "", file);
+        if (access(path, F_OK) == 0) return true;
+    }
+    return false;
+}
+
+static sgfs_status open(sgfsi_comm *c, sgfs_err *err) {
+    char path[4000], why[300] = "";
+    sgfsi_mpi_world found;
+    if (!find_plugin(path, sizeof path))
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--mpi needs %s, which this build of sgfs does not have: `make mpi` "
+                          "installs Open MPI and builds it (docs/cluster.md).",
+                          file);
+    sgfsi_library *library = sgfsi_library_open(path, err);
+    if (library == NULL) return sgfsi_why(err);
+    const sgfsi_mpi *mpi = sgfsi_library_find(library, SGFSI_MPI_SYMBOL);
+    if (mpi == NULL || mpi->stamp != SGFSI_MPI_STAMP ||
+        strcmp(mpi->version, SGFS_VERSION_TEXT) != 0) {
+        sgfsi_library_close(library);
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%.300s: belongs to another version of sgfs than " SGFS_VERSION_TEXT
+                          ": build both anew (`make mpi`).",
+                          path);
+    }
+    /* MPI cannot be unloaded: the library stays open. */
+    if (mpi->start(&found, why, sizeof why) != 0)
+        return sgfsi_fail(err, SGFS_EIO, "MPI cannot begin: %s.", why);
+    world *w = calloc(1, sizeof *w);
+    if (w != NULL) w->first = calloc((size_t)found.size + 1, sizeof *w->first);
+    if (w == NULL || w->first == NULL) {
+        free(w);
+        return sgfsi_fail_memory(err, "the communicator");
+    }
+    w->mpi = mpi;
+    c->rank = found.rank;
+    c->size = found.size;
+    c->cores = found.cores;
+    c->state = w;
+    return SGFS_OK;
+}
+
+static void close_world(sgfsi_comm *c) {
+    world *w = c->state;
+    free(w->first);
+    free(w);
+}
+
+static sgfs_status lose(const char *why, sgfs_err *err) {
+    return sgfsi_fail(err, SGFS_EIO, "The processes of this run have lost each other: %s.", why);
+}
+
+static sgfs_status gather(const sgfsi_comm *c, int64_t parts, int64_t bytes, int64_t stride,
+                          void *data, sgfs_err *err) {
+    world *w = c->state;
+    char why[300] = "";
+    for (int64_t r = 0; r <= c->size; r++) w->first[r] = parts * r / c->size;
+    int code = w->mpi->gather(w->first, bytes, stride, data, why, sizeof why);
+    return code == 0 ? SGFS_OK : lose(why, err);
+}
+
+static sgfs_status broadcast(const sgfsi_comm *c, int64_t bytes, void *data, sgfs_err *err) {
+    const world *w = c->state;
+    char why[300] = "";
+    int code = w->mpi->broadcast(bytes, data, why, sizeof why);
+    return code == 0 ? SGFS_OK : lose(why, err);
+}
+
+static const sgfsi_comm_ops ops = {.is_used = is_used,
+                                   .open = open,
+                                   .close = close_world,
+                                   .gather = gather,
+                                   .broadcast = broadcast};
+
+const sgfsi_comm sgfs_comm_mpi = {.name = "mpi",
+                                  .help = "processes started by mpirun or srun",
+                                  .ops = &ops,
+                                  .rank = 0,
+                                  .size = 1};
