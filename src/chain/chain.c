@@ -20,11 +20,13 @@
 /* A chain further from its start than this many spreads (or prior deviations) has diverged. */
 static const double absurd = 1e6;
 
-/* theta = --start, or the model's own, + uniform(-radius, radius) x spread. */
+/* theta = --start, one of two modes, or the model's own, + uniform(-radius, radius) x spread. */
 static void place(sgfsi_chain *w, const sgfs_model *m, double radius) {
     sgfsi_stream stream = sgfsi_stream_at(w->sampler.seed, w->sampler.chain, 0, SGFSI_START);
     sgfsi_model_start(m, w->theta, w->limit);
-    if (w->plan->start != NULL) memcpy(w->theta, w->plan->start, (size_t)w->D * sizeof *w->theta);
+    const double *from = w->plan->start;
+    if (from == NULL && w->plan->modes != NULL) from = w->plan->modes + w->sampler.chain % 2 * w->D;
+    if (from != NULL) memcpy(w->theta, from, (size_t)w->D * sizeof *w->theta);
     sgfsi_uniforms(&stream, w->D, w->start);
     for (int64_t j = 0; j < w->D; j++) {
         w->theta[j] += radius * (2 * w->start[j] - 1) * w->limit[j];
@@ -184,7 +186,10 @@ static void explain_failure(sgfsi_chain *w) {
 sgfs_status sgfsi_chain_validate(sgfsi_chain *w, const sgfsi_validation_rows *validation,
                                  sgfs_err *err) {
     w->validator = sgfsi_arena_alloc(&w->arena, 1, sizeof *w->validator);
-    if (w->validator == NULL) return sgfsi_fail_memory(err, "the validation");
+    const sgfs_sampler_kind *kind = w->sampler.kind;
+    int64_t effects = kind->effects_now != NULL ? kind->effects_now(&w->sampler, NULL) : 0;
+    w->effects = sgfsi_arena_alloc(&w->arena, effects + 1, sizeof *w->effects);
+    if (w->validator == NULL || w->effects == NULL) return sgfsi_fail_memory(err, "the validation");
     return sgfsi_validator_open(w->validator, validation, &w->arena, err);
 }
 
@@ -204,7 +209,9 @@ static sgfs_status validate(sgfsi_chain *w, bool kept, const sgfsi_output *out, 
         .t = w->t,
         .seconds = past + before - w->since - w->validating,
         .kept = kept,
-        .draw = {w->user, (uint32_t)w->index, w->written + w->waiting - 1}};
+        .draw = {w->user, (uint32_t)w->index, w->written + w->waiting - 1, w->effects}};
+    const sgfs_sampler_kind *kind = w->sampler.kind;
+    if (kind->effects_now != NULL) (void)kind->effects_now(&w->sampler, w->effects);
     sgfs_status status = sgfsi_validator_look(w->validator, &now, err);
     if (status == SGFS_OK && w->validator->waiting == SGFSI_POINTS_ROOM)
         status = hand_over_points(w, out, err);

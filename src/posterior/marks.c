@@ -35,8 +35,10 @@ sgfs_status sgfsi_marks_bound(int64_t D, double share, double *b, sgfs_err *err)
     return SGFS_OK;
 }
 
-bool sgfsi_marks_pay(const sgfs_model *m) {
-    return sgfsi_data_is_mapped(m->data) && sgfsi_data_mapped_bytes(m->data) > sgfsi_memory();
+sgfs_status sgfsi_marks_pay(const sgfs_model *m, bool *pay, sgfs_err *err) {
+    const sgfsi_comm *comm = m->ctx.comm; /* machines may differ in memory */
+    *pay = sgfsi_data_is_mapped(m->data) && sgfsi_data_mapped_bytes(m->data) > sgfsi_memory();
+    return sgfsi_comm_broadcast(comm, SGFS_OK, (int64_t)sizeof *pay, pay, err);
 }
 
 /* ---- the pass -------------------------------------------------------------------------------- */
@@ -119,6 +121,45 @@ static sgfs_status mark_block(void *user, const sgfsi_block_at *at, const sgfs_b
     return SGFS_OK;
 }
 
+/* The marks of all processes in place of this one's, in the order of their rows. status: how it went
+ * here. */
+static sgfs_status gather_marks(const sgfsi_comm *comm, sgfs_status status, sgfsi_marks *out,
+                                sgfsi_arena *arena, sgfs_err *err) {
+    const int64_t size = comm->size, pair = 2 * (int64_t)sizeof(int64_t);
+    int64_t most = 0, numbers = 0, count = 0;
+    sgfsi_arena own = {NULL};
+    int64_t(*all)[2] = sgfsi_arena_alloc(&own, size, sizeof *all);
+    double *piece = NULL, *to = NULL;
+    if (all == NULL) return sgfsi_fail_memory(err, "the marks");
+    all[comm->rank][0] = out->numbers;
+    all[comm->rank][1] = out->count;
+    status = sgfsi_comm_gather(comm, status, size, pair, pair, all, err);
+    for (int64_t k = 0; status == SGFS_OK && k < size; k++) {
+        numbers += all[k][0];
+        count += all[k][1];
+        if (all[k][0] > most) most = all[k][0];
+    }
+    if (status == SGFS_OK) {
+        const int64_t bytes = most * (int64_t)sizeof *piece;
+        piece = SGFSI_DOUBLES(&own, size * most + 1);
+        to = SGFSI_DOUBLES(arena, numbers + 1);
+        bool made = piece != NULL && to != NULL;
+        if (made)
+            memcpy(piece + comm->rank * most, out->number, (size_t)out->numbers * sizeof *piece);
+        else status = sgfsi_fail_memory(err, "the marks");
+        status = sgfsi_comm_gather(comm, status, size, bytes, bytes, piece, err);
+    }
+    out->number = to;
+    out->numbers = numbers;
+    out->count = count;
+    for (int64_t k = 0; status == SGFS_OK && k < size; k++) {
+        memcpy(to, piece + k * most, (size_t)all[k][0] * sizeof *to);
+        to += all[k][0];
+    }
+    sgfsi_arena_free(&own);
+    return status;
+}
+
 sgfs_status sgfsi_marks_make(sgfsi_marks *out, const sgfs_model *m, const sgfsi_anchor *a,
                              const sgfsi_marks_plan *plan, sgfsi_arena *arena, sgfs_err *err) {
     marking all = {.plan = plan, .most = out->most, .slots = out->chains * sgfsi_marks_moves(out)};
@@ -128,8 +169,9 @@ sgfs_status sgfsi_marks_make(sgfsi_marks *out, const sgfs_model *m, const sgfsi_
     out->p = m->data->p;
     out->growth = 0;
     out->count = out->numbers = 0;
+    const sgfsi_crop none = {.number = NULL}; /* each process marks its own rows */
     sgfs_status status = sgfsi_row_bounds_scan(near, a, out->radius, plan->threads, mark_block,
-                                               &all, &out->growth, err);
+                                               &all, &none, &out->growth, err);
     for (int64_t k = 0; k < SGFSI_FULL_PARTS; k++) {
         out->count += all.part[k].count;
         out->numbers += all.part[k].numbers;
@@ -144,7 +186,8 @@ sgfs_status sgfsi_marks_make(sgfsi_marks *out, const sgfs_model *m, const sgfsi_
         to += status == SGFS_OK ? f->numbers : 0;
         free(f->number);
     }
-    return status;
+    const sgfsi_comm *comm = near->ctx.comm;
+    return comm->size > 1 ? gather_marks(comm, status, out, arena, err) : status;
 }
 
 /* ---- by slot --------------------------------------------------------------------------------- */

@@ -106,9 +106,13 @@ static sgfs_status plan_marked(sgfsi_plan *plan, const sgfsi_marks *m, sgfs_err 
 static sgfs_status plan_scan(sgfsi_plan *plan, const sgfs_model *m, sgfs_err *err) {
     settings *set = plan->settings;
     const sgfsi_elsewhere *elsewhere = m->data->elsewhere;
-    bool on = strcmp(set->scan, "on") == 0, off = strcmp(set->scan, "off") == 0;
+    bool on = strcmp(set->scan, "on") == 0, off = strcmp(set->scan, "off") == 0, pay = false;
     if (m->kind->whole != NULL) on = false, off = true; /* no row is asked */
-    if (elsewhere != NULL || (!on && !off && !(plan->ess > 0) && sgfsi_marks_pay(m))) on = true;
+    if (elsewhere == NULL && !on && !off && !(plan->ess > 0)) {
+        sgfs_status status = sgfsi_marks_pay(m, &pay, err);
+        if (status != SGFS_OK) return status;
+    }
+    if (elsewhere != NULL || pay) on = true;
     set->scan = on ? "on" : "off";
     if (on && plan->ess > 0)
         return sgfsi_fail(err, SGFS_EUSAGE,

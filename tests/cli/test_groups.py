@@ -42,7 +42,7 @@ def test_a_formula_says_what_options_say(site):
     one = run(site, "--formula", "y ~ x + log1p(z) + (1 | user)")
     two = run(site, "--target", "y", "--features", "x,z", "--log1p", "z", "--groups", "(1 | user)")
     assert np.array_equal(one, two)
-    assert names(site) == ["intercept", "x", "log1p(z)", "sd_user[intercept]"]
+    assert names(site) == ["intercept", "x", "log1p(z)", "sd_user[intercept]", "icc_user"]
 
 
 @pytest.mark.parametrize("formula,expected", [
@@ -58,7 +58,7 @@ def test_a_formula_says_what_options_say(site):
 ])
 def test_formulas_make_these_parameters(site, formula, expected):
     run(site, "--formula", formula)
-    assert sorted(names(site)) == sorted(expected)
+    assert sorted(name for name in names(site) if not name.startswith("icc_")) == sorted(expected)
 
 
 @pytest.mark.parametrize("formula,place,why", [
@@ -121,7 +121,7 @@ def test_a_file_that_has_an_end_has_the_effects(site):
 
 def test_the_largest_effects_of_a_factor_are_shown(site):
     run(site, "--formula", "y ~ x + (1 + x|user) + (1|item)")
-    every = json.loads(site.ok("summary", "fit.run", "--effects", "user", "--top", "100", "--json").stdout)["params"]
+    every = json.loads(site.ok("summary", "fit.run", "--groups", "user", "--top", "100", "--json").stdout)["params"]
     assert len(every) == 80 and {row["name"] for row in every} == {f"u{k}[{w}]" for k in range(40)
                                                                    for w in ("intercept", "x")}
     size = [abs(row["mean"]) for row in every]
@@ -129,13 +129,13 @@ def test_the_largest_effects_of_a_factor_are_shown(site):
     share = np.array([site.y[site.user == k].mean() for k in range(40)])
     effect = {row["name"]: row["mean"] for row in every}
     assert np.corrcoef(share, [effect[f"u{k}[intercept]"] for k in range(40)])[0, 1] > 0.8
-    five = json.loads(site.ok("summary", "fit.run", "--effects", "user", "--top", "5", "--json").stdout)["params"]
+    five = json.loads(site.ok("summary", "fit.run", "--groups", "user", "--top", "5", "--json").stdout)["params"]
     assert five == every[:5]
-    wrong = site("summary", "fit.run", "--effects", "usr")
+    wrong = site("summary", "fit.run", "--groups", "usr")
     assert wrong.returncode == USAGE and 'those of "user", "item"' in wrong.stderr
     site.ok("sample", "logistic", "--data", "a.csv", "--features", "x", "--target", "y", *LENGTHS, "--out", "plain.run",
             "--overwrite", "-q")
-    none = site("summary", "plain.run", "--effects", "user")
+    none = site("summary", "plain.run", "--groups", "user")
     assert none.returncode == USAGE and "no effects of groups" in none.stderr
 
 
@@ -153,7 +153,7 @@ def test_a_run_is_taken_up_bit_for_bit(site):
             "part.run", "--overwrite", "-q")
     site.ok("sample", "--resume", "part.run", "--draws", "120", "-q")
     assert np.array_equal(site.draws("part.run"), whole)
-    show = [site.ok("summary", r, "--effects", "user", "--json").stdout for r in ("part.run", "whole.run")]
+    show = [site.ok("summary", r, "--groups", "user", "--json").stdout for r in ("part.run", "whole.run")]
     assert json.loads(show[0])["params"] == json.loads(show[1])["params"]
 
 
@@ -177,7 +177,7 @@ def test_standardising_changes_nothing_but_the_chain(site):
 def test_a_row_kept_aside_has_no_say_in_the_groups(site):
     site.ok("sample", "logistic", "--data", "a.csv", "--formula", "y ~ x + (1|user)", "--split", "0.5,0.5", *LENGTHS,
             "--out", "half.run", "--overwrite", "-q")
-    assert site.draws("half.run").shape == (2, 120, 3)
+    assert site.draws("half.run").shape == (2, 120, 4)
 
 
 def test_a_group_without_an_end_is_no_number(site):
