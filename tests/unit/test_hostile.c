@@ -79,7 +79,7 @@ static void each_seed(const char *name, seed_fn fn) {
         free(s.bytes);
     }
     for (int which = 0; strcmp(name, "sketch") == 0 && which < FEED_SKETCHES; which++) {
-        seed s = {.path = "a good sketch", .bytes = malloc(LONGEST), .apart = 17};
+        seed s = {.path = "a good sketch", .bytes = malloc(LONGEST), .apart = 61};
         const unsigned char *good = feed_good_sketch(which, &s.size);
         assert_non_null(s.bytes);
         memcpy(s.bytes, good, s.size);
@@ -186,7 +186,7 @@ static void test_forged_sketches(void **state) {
         unsigned char *copy = malloc(size + 64);
         assert_non_null(copy);
         size_t text = sgfsi_get_u32(good + 12);
-        for (size_t i = 16; i < size - 4; i += i < 16 + text ? 1 : 7) {
+        for (size_t i = 16; i < size - 4; i += i < 16 + text ? 2 : 11) {
             static const char letters[] = "90-1]}\",xe{[:";
             memcpy(copy, good, size);
             copy[i] = i < 16 + text ? (unsigned char)letters[i % (sizeof letters - 1)]
