@@ -164,7 +164,7 @@ bool cli_complete(int words, char **word);
 sgfs_status cli_show_run(const cli_command *command, const cli_args *args, const char *path,
                          sgfs_err *err);
 
-#define CLI_WIDE_HELP "every column of the table, also where the terminal is too narrow"
+#define CLI_WIDE_HELP "every column of the table and whole names, also where the terminal is too narrow"
 
 /* print.c */
 /* How a summary is shown: at most `most` rows; run: the file, for commands to paste. */

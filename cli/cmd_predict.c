@@ -97,7 +97,8 @@ static void print_numbers(const sgfs_prediction *p) {
     putchar('\n');
 }
 
-static void print_result(const sgfs_prediction *p, const char *path) {
+/* written: the predictions are in a file. */
+static void print_result(const sgfs_prediction *p, const char *path, bool written) {
     char shown[256];
     cli_data_show(path, shown, sizeof shown);
     int64_t used = p->rows - (p->scored ? p->unscored : p->unpredicted);
@@ -117,6 +118,9 @@ static void print_result(const sgfs_prediction *p, const char *path) {
         printf("%sthe quantiles are quantiles of the mean, not of the target: the model cannot "
                "draw targets.\n",
                p->scored ? "\n" : "");
+    if (!p->scored && !written)
+        printf("Nothing to show: the file has no target to compare with. --out FILE writes the "
+               "predictions.\n");
 }
 
 /* ---- the work -------------------------------------------------------------------------------- */
@@ -173,7 +177,7 @@ static sgfs_status predict_run(cli_args *args, sgfs_err *err) {
     sgfs_job *job = sgfs_predict_open(draws, NULL, data, out, args->cfg, err);
     sgfs_status status = cli_run_job(job, args, err);
     if (status == SGFS_OK && args->json) status = cli_print_json(job, err);
-    else if (status == SGFS_OK) print_result(sgfs_job_result(job), data);
+    else if (status == SGFS_OK) print_result(sgfs_job_result(job), data, out != NULL);
     if (status == SGFS_OK && out != NULL && !args->quiet) {
         fflush(stdout);
         fprintf(stderr, "predictions -> %s\n", out);

@@ -4,6 +4,8 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/printable.h"
@@ -35,19 +37,114 @@ int cli_name_width(int64_t n, const void *rows, size_t size, int rest) {
     return width < most ? width : most;
 }
 
+static void put(char c, char **to) {
+    if (to == NULL) putchar(c);
+    else *(*to)++ = c;
+}
+
+/* Is this blank the first or the last letter of a word, where nobody would see it? */
+static bool is_edge(const char *name, const char *c) {
+    return c[strspn(c, " ")] == '\0' || c == name || c[-1] == '=';
+}
+
+static void put_letter(char c, bool edge, char **to) {
+    const char *box = "\xe2\x90\xa3"; /* an open box, as wide as a blank */
+    for (; edge && *box != '\0'; box++) put(*box, to);
+    if (!edge) put(c == '\n' || c == '\t' ? '?' : c, to);
+}
+
 /* A name is one line, whatever the file that it comes from holds. Of one that is too wide the
- * middle is left out: its beginning says the column, its end the word. Width 0: as it is. */
-void cli_print_name(const char *name, int width) {
-    int wide = width_of(name), at = 0, left_out = width > 0 && wide > width ? wide - width + 3 : 0;
-    int first = (width - 3) / 2; /* characters in front of the dots */
+ * middle is left out: its beginning says the column, its end the word. at > 0: what comes behind the
+ * dots begins with that character, and its end may be missing, too. Width 0: as it is. to: memory
+ * for 4 bytes a character; NULL: stdout. Blanks at an end of a word are shown as boxes. */
+static void put_name(const char *name, int width, int at, char **to) {
+    const int wide = width_of(name), room = width - 3;
+    const bool cut = width > 0 && wide > width;
+    const int first = at > 0 ? room / 4 : room / 2, rest = room - first;
+    const int from = at > 0 && at + rest < wide ? at : wide - rest;
+    int i = -1; /* the character */
     for (const char *c = name; *c != '\0'; c++) {
         bool begins = ((unsigned char)*c & 0xC0) != 0x80;
-        if (begins) at++;
-        if (left_out > 0 && begins && at == first + 1) fputs("...", stdout);
-        if (left_out > 0 && at > first && at <= first + left_out) continue;
-        putchar(*c == '\n' || *c == '\t' ? '?' : *c);
+        i += begins;
+        if (cut && begins && i == first)
+            for (int k = 0; k < 3; k++) put('.', to);
+        if (!cut || i < first || (i >= from && i < from + rest))
+            put_letter(*c, *c == ' ' && is_edge(name, c), to);
     }
+}
+
+static void print_cut(const char *name, int width, int at) {
+    const int wide = width_of(name);
+    put_name(name, width, at, NULL);
     printf("%*s", width > wide ? width - wide : 0, "");
+}
+
+void cli_print_name(const char *name, int width) {
+    print_cut(name, width, 0);
+}
+
+/* ---- names that stay different --------------------------------------------------------------- */
+
+typedef struct shown_name {
+    char *text; /* as it is shown */
+    const char *name;
+    int64_t row;
+} shown_name;
+
+static int by_text(const void *a, const void *b) {
+    int order = strcmp(((const shown_name *)a)->text, ((const shown_name *)b)->text);
+    return order != 0 ? order
+                      : strcmp(((const shown_name *)a)->name, ((const shown_name *)b)->name);
+}
+
+/* Characters that two names begin with. */
+static int common(const char *a, const char *b) {
+    int n = 0;
+    for (; *a != '\0' && *a == *b; a++, b++) n += ((unsigned char)*a & 0xC0) != 0x80;
+    return n;
+}
+
+/* Names in the order of what is shown of them. Where several look the same, at[] of each becomes
+ * the place where they begin to differ (NULL: it stays); false: none do. */
+static bool part_twins(int64_t n, shown_name *list, int *at) {
+    bool twins = false;
+    qsort(list, (size_t)n, sizeof *list, by_text);
+    for (int64_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && strcmp(list[end].text, list[i].text) == 0;) end++;
+        if (strcmp(list[i].name, list[end - 1].name) == 0) continue; /* alone, or the same */
+        int place = common(list[i].name, list[end - 1].name);
+        for (int64_t k = i; k < end && at != NULL; k++) at[list[k].row] = place;
+        twins = true;
+    }
+    return twins;
+}
+
+/* Where names are shortened: for each row what put_name has to know, and a *width with which names
+ * that differ look different. NULL: nothing is to be done (or memory is out: names are as they
+ * come). */
+static int *part_names(const sgfs_summary *s, int64_t n, int *width) {
+    enum { MOST = 100000 };
+    const int widest = widest_name(n, s->row, sizeof *s->row);
+    if (*width >= widest || n > MOST) return NULL;
+    int *at = calloc((size_t)n + 1, sizeof *at);
+    shown_name *list = calloc((size_t)n + 1, sizeof *list);
+    char *text = malloc((size_t)(n + 1) * (4 * (size_t)widest + 1));
+    for (bool twins = true; twins && at != NULL && list != NULL && text != NULL && *width < widest;
+         *width += twins ? 4 : 0) {
+        memset(at, 0, (size_t)n * sizeof *at);
+        for (int pass = 0; pass < 2 && twins; pass++) {
+            char *to = text;
+            for (int64_t i = 0; i < n; i++) {
+                list[i] = (shown_name){to, s->row[i].name, i};
+                put_name(s->row[i].name, *width, at[i], &to);
+                *to++ = '\0';
+            }
+            twins = part_twins(n, list, pass == 0 ? at : NULL);
+        }
+    }
+    free(list);
+    free(text);
+    return at;
 }
 
 void cli_print_num(double x, int width, int digits) {
@@ -186,17 +283,21 @@ void cli_print_table(const sgfs_summary *s, const cli_display *how) {
         l = layout_of(s, false, false);
         widen(&l, s, shown);
     }
-    int width = cli_name_width(shown, s->row, sizeof *s->row, l.width);
+    int width = how->wide ? most : cli_name_width(shown, s->row, sizeof *s->row, l.width);
+    int *at = part_names(s, shown, &width);
     cli_print_name("parameter", width);
     for (int k = 0; k < l.count; k++) printf(" %*s", l.column[k].width, l.column[k].title);
     putchar('\n');
     for (int64_t i = 0; i < shown; i++) {
-        cli_print_name(s->row[i].name, width);
+        print_cut(s->row[i].name, width, at != NULL ? at[i] : 0);
         for (int k = 0; k < l.count; k++) print_cell(&l.column[k], s, i);
         putchar('\n');
     }
+    free(at);
     char word[1024] = "RUN";
     (void)sgfsi_shell_word(how->run, word, sizeof word);
+    if (width < most)
+        printf("(names are shortened: sgfs summary %s --wide shows them whole)\n", word);
     if (shown < s->dim)
         printf("... and %lld more (sgfs summary %s shows all)\n", (long long)(s->dim - shown),
                word);

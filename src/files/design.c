@@ -301,6 +301,7 @@ static sgfs_status finish(sgfs_data *d, const double *weights, const double *exp
     if (status == SGFS_OK) status = sgfsi_data_extras(d, weights, exposure, err);
     if (status == SGFS_OK) status = sgfsi_data_weigh(d, err);
     if (status == SGFS_OK) status = sgfsi_data_measure(d, log, err);
+    if (status == SGFS_OK) status = sgfsi_data_warn_codes(d, log, err);
     if (status == SGFS_OK) status = sgfsi_data_warn_dependence(d, log, err);
     if (status == SGFS_OK) {
         bool wanted = sgfsi_recipe_leaves(r, &shift, &scale);

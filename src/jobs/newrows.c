@@ -99,9 +99,11 @@ static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const 
     if (path != NULL && !r->known && r->wanted.target != NULL &&
         strcmp(r->wanted.target, "none") != 0)
         sgfsi_say(sgfsi_config_log(cfg), SGFS_NOTE,
-                  "%s: has no column \"%.60s\" (--target names another; labels of IDX images come "
-                  "with --labels): predictions only.",
-                  sgfsi_newdata_shown(r->rows), r->wanted.target);
+                  "%s: has no column \"%.60s\" (--target names another%s): predictions only.",
+                  sgfsi_newdata_shown(r->rows), r->wanted.target,
+                  strcmp(r->wanted.target, "label") == 0
+                      ? "; labels of IDX images come with --labels"
+                      : ""); /* as the target of images is called */
     if (r->known)
         status = sgfsi_data_recall_target(r->data, r->wanted.levels, r->wanted.level, err);
     if (status != SGFS_OK) return status;

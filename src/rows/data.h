@@ -83,6 +83,8 @@ sgfs_status sgfsi_data_weigh(sgfs_data *d, sgfs_err *err);
 void sgfsi_data_tell_weights(const sgfs_data *d, const sgfsi_log *log);
 /* Fill in the statistics of every column; refuses cells that are not finite. */
 sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err);
+/* Warn of numbers such as -999 that seem to stand for missing values (codes.c). */
+sgfs_status sgfsi_data_warn_codes(sgfs_data *d, const sgfsi_log *log, sgfs_err *err);
 /* Warn of columns that follow from others (dependence.c). Before the next one. */
 sgfs_status sgfsi_data_warn_dependence(sgfs_data *d, const sgfsi_log *log, sgfs_err *err);
 /* Centre and scale the columns; by shift and scale, where those of other rows are to be used,

@@ -31,7 +31,8 @@ enum {
     MOST_ROWS = 262144, /* that have a say */
     JOIN = 256,         /* rows that join at a time */
     ROUNDS = 24,
-    NAMED = 3 /* columns in the sentence, and others that one follows from */
+    TEXT = 320, /* bytes about columns in the sentence */
+    NAMED = 3   /* columns in the sentence, and others that one follows from */
 };
 static const double nothing = 1e-10; /* of the variance is left: a candidate */
 static const double exactly = 1e-6;  /* of its spread every row is away, at most */
@@ -164,7 +165,7 @@ static const char *name_of(const search *s, int64_t j) {
 
 /* "b" is "a" over again; "c" follows from "a" and "d". */
 static void describe(const search *s, int64_t j, char *out, size_t room) {
-    if (out[0] != '\0') sgfsi_append(out, room, "; ");
+    out[0] = '\0';
     const double *w = s->w + j * s->p;
     int64_t others = 0, last = -1, told = 0;
     for (int64_t k = s->features_at; k < j; k++) {
@@ -176,25 +177,31 @@ static void describe(const search *s, int64_t j, char *out, size_t room) {
                 fabs(s->centre[j] - s->centre[last]) <= 1e-9 * fabs(s->centre[j]) &&
                 fabs(s->scale[j] - s->scale[last]) <= 1e-9 * s->scale[j];
     if (copy) {
-        sgfsi_append(out, room, "\"%.40s\" is \"%.40s\" over again", name_of(s, j),
+        sgfsi_append(out, room, "\"%.60s\" is \"%.60s\" over again", name_of(s, j),
                      name_of(s, last));
         return;
     }
-    sgfsi_append(out, room, "\"%.40s\" follows from ", name_of(s, j));
+    sgfsi_append(out, room, "\"%.60s\" follows from ", name_of(s, j));
     for (int64_t k = s->features_at; k <= last && told < NAMED; k++) {
         if (w[k] == 0) continue;
         const char *and = told == 0 ? "" : k == last ? " and " : ", ";
-        sgfsi_append(out, room, "%s\"%.30s\"", and, name_of(s, k));
+        sgfsi_append(out, room, "%s\"%.60s\"", and, name_of(s, k));
         told++;
     }
     if (others > told) sgfsi_append(out, room, " and %lld more", (long long)(others - told));
 }
 
-/* text: the first few of `count` columns, of which `first` may be left out. */
-static void tell(const search *s, const sgfsi_log *log, int64_t count, const char *text,
-                 int64_t first) {
+/* One more to a text, if there is room for it; *told counts them. */
+static void add(char text[TEXT], int64_t *told, const char *one) {
+    if (*told >= NAMED || strlen(text) + strlen(one) + 3 > TEXT) return;
+    sgfsi_append(text, TEXT, "%s%s", (*told)++ > 0 ? "; " : "", one);
+}
+
+/* text: `told` of `count` columns, of which `first` may be left out. */
+static void tell(const search *s, const sgfsi_log *log, int64_t count, int64_t told,
+                 const char *text, int64_t first) {
     char more[48] = "";
-    if (count > NAMED) snprintf(more, sizeof more, "; and %lld more", (long long)count - NAMED);
+    if (count > told) snprintf(more, sizeof more, "; and %lld more", (long long)(count - told));
     if (count > 0)
         sgfsi_warn(s->d->warnings, log,
                    "%s %s%s: the data do not say how such columns share an effect, the prior does. "
@@ -243,15 +250,16 @@ static sgfs_status find_copies(search *s, const sgfsi_log *log, sgfs_err *err) {
             }
         }
     }
-    char text[320] = "";
-    for (int64_t j = s->features_at, told = 0; status == SGFS_OK && j < s->p; j++) {
+    char text[TEXT] = "", one[TEXT];
+    int64_t told = 0;
+    for (int64_t j = s->features_at; status == SGFS_OK && j < s->p; j++) {
         if (of[j] < 0) continue;
-        if (told++ < NAMED)
-            sgfsi_append(text, sizeof text, "%s\"%.40s\" is \"%.40s\" over again",
-                         told > 1 ? "; " : "", name_of(s, j), name_of(s, of[j]));
-        first_told = told == 1 ? j : first_told;
+        if (told == 0) first_told = j;
+        snprintf(one, sizeof one, "\"%.60s\" is \"%.60s\" over again", name_of(s, j),
+                 name_of(s, of[j]));
+        add(text, &told, one);
     }
-    if (status == SGFS_OK) tell(s, log, left, text, first_told);
+    if (status == SGFS_OK) tell(s, log, left, told, text, first_told);
     free(column);
     free(of);
     return status;
@@ -278,16 +286,17 @@ static sgfs_status find_dependent(search *s, const sgfsi_log *log, sgfs_err *err
      * from them: it is left out, and the others stand. */
     if (status == SGFS_OK && !holds) find_candidates(s);
     if (status == SGFS_OK && !holds) status = check_candidates(s, true, &holds, err);
-    char text[320] = "";
-    int64_t told = 0, first_told = 0;
+    char text[TEXT] = "", one[TEXT];
+    int64_t found = 0, told = 0, first_told = 0;
     for (int64_t j = s->features_at; status == SGFS_OK && holds && j < s->p; j++) {
         bool others = false; /* else it is constant in the rows that were looked at */
         for (int64_t k = s->features_at; k < j; k++) others = others || s->w[j * s->p + k] != 0;
         if (!s->depends[j] || !others) continue;
-        if (told++ < NAMED) describe(s, j, text, sizeof text);
-        first_told = told == 1 ? j : first_told;
+        if (found++ == 0) first_told = j;
+        describe(s, j, one, sizeof one);
+        add(text, &told, one);
     }
-    if (status == SGFS_OK && holds) tell(s, log, told, text, first_told);
+    if (status == SGFS_OK && holds) tell(s, log, found, told, text, first_told);
     return status;
 }
 

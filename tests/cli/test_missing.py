@@ -151,6 +151,24 @@ def test_columns_that_lack_most_are_dropped_first(sgfs):
     assert "1 of 40 rows lack a value" in done.stderr, done.stderr
 
 
+def test_numbers_that_stand_for_missing_values(sgfs):
+    """-999 and 999 far from all other values, in several rows, are asked about; what may well be a value is not."""
+    codes = {"low": [-999 if i % 9 == 0 else 3 + i % 8 for i in range(60)], "high": [999 if i % 7 == 0 else i % 12 for i in range(60)]}
+    fine = {"capped": [min(i, 99) * 1.0 for i in range(60, 120)], "counts": [0] * 20 + list(range(20)) + [9999] * 2 + [5] * 18,
+            "signed": [-9 if i % 6 == 0 else i % 13 - 6 for i in range(60)], "ages": [18 + i % 50 if i % 5 else 99 for i in range(60)],
+            "binary": [i % 2 for i in range(60)], "once": [-999, *range(1, 60)]}
+    y = [str(i // 2 % 2) for i in range(60)]
+
+    def said(columns):
+        write(sgfs.folder / "codes.csv", [",".join([*columns, "y"]), *(",".join(map(str, r)) for r in zip(*columns.values(), y))])
+        return sgfs.ok("optimize", "logistic", "--data", "codes.csv").stderr
+
+    done = said({**fine, **codes})
+    assert 'Column "low" holds -999 in 7 of 60 rows, and else numbers from 3 to 10: if it stands for a missing value' in done, done
+    assert 'So do "high" (999).' in done, done
+    assert "stands for a missing" not in said(fine)
+
+
 def test_sentences_about_many_columns_are_whole(sgfs):
     """Whatever their number and the length of their names, the sentence ends with the columns left out of it and options."""
     for length in range(1, 40):

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import resource
 import signal
 import subprocess
 import sys
@@ -177,6 +178,8 @@ def test_without_the_target(site):
     assert 'has no column "y"' in err and "predictions only" in err
     done = site.ok("predict", "logistic.run", "--data", "new.csv")
     assert "log loss" not in done.stdout and f"{ROWS} rows" in done.stdout
+    assert "--out FILE writes the predictions" in done.stdout and "IDX" not in done.stderr
+    assert "--out FILE writes" not in site.ok("predict", "logistic.run", "--data", "new.csv", "--out", "q.csv").stdout
 
 
 def test_a_target_of_another_name(site):
@@ -430,6 +433,18 @@ def test_what_new_rows_hold_besides_is_counted_and_named(sgfs):
     write(sgfs.folder / "holes.csv", ["a,v,w,id,y", *new])
     shown = sgfs.ok("predict", "fit.run", "--data", "holes.csv", "--na", "drop", "--new-words", "zero").stdout
     assert "linear, 59 of 60 rows of holes.csv" in shown, shown
+    words = ("predict", "fit.run", "--data", "holes.csv", "--na", "drop", "--new-words", "zero")
+    assert "1 of 60 rows lack a value and have no prediction.\n" in sgfs.ok(*words).stderr  # there are no lines
+    assert "no prediction: their lines are empty.\n" in sgfs.ok(*words, "--out", "p.csv").stderr
+    write(sgfs.folder / "many.csv", ["a,v,w,id,y", *new * 100])
+
+    def full():  # a file that cannot grow is a full disk
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+    done = sgfs("predict", "fit.run", "--data", "many.csv", "--na", "drop", "--new-words", "zero", "--out", "full.csv",
+                preexec_fn=full, restore_signals=False)
+    assert done.returncode == IO and "of 0 rows" not in done.stderr and done.stderr.count("\n") <= 2, done.stderr
 
 
 # ---- what goes with a prediction

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from cli_program import SHORT
+from cli_program import SHORT, write
 
 EXACT = ("--sampler", "exact", "--draws", "400", "--warmup", "40", "--chains", "2", "--threads", "1")
 
@@ -162,3 +162,20 @@ def test_the_order_of_flags_does_not_change_units(site):
         site.ok("sample", "logistic", "--data", "people.csv", "--drop", "city", *words, *EXACT, "--overwrite", "--out", "u.run")
         table.append(site.ok("summary", "u.run", "--csv").stdout)
     assert table[0] == table[1] and '"log1p(age)"' in table[0]
+
+
+def test_shortened_names_stay_different(sgfs):
+    """80 columns, names longer than the room, of which some differ in the middle only: no two look the same."""
+    stage = ["1_Considerable_deterioration", "2_Moderate_deterioration", "3_Some_deterioration", "4_None", "5_Other_deterioration"]
+    head = ["radiologic_assessment_at_six_months", "radiologic_assessment_at_two_months"]
+    rows = [f"{stage[i % 5]},{stage[i * i % 5]},{i % 7 % 2}" for i in range(210)]
+    write(sgfs.folder / "stage.csv", [",".join([*head, "y"]), *rows])
+    sgfs.ok("sample", "logistic", "--data", "stage.csv", "--categorical", "auto", *SHORT, "--out", "stage.run")
+    names = [p["name"] for p in json.loads(sgfs.ok("summary", "stage.run", "--json").stdout)["params"]]
+    for words in (), ("--odds",):
+        said = sgfs.ok("summary", "stage.run", *words).stdout
+        shown = [line.split()[0] for line in said.splitlines() if line.startswith("radio") and line[-1].isdigit()]
+        assert len(shown) == len(set(shown)) == len(names) - 1 and any("..." in name for name in shown), shown
+        assert "(names are shortened: sgfs summary stage.run --wide shows them whole)" in said
+        said = sgfs.ok("summary", "stage.run", "--wide", *words).stdout
+        assert all(f"\n{name} " in said for name in names) and "shortened" not in said

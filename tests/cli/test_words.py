@@ -104,3 +104,16 @@ def test_memory(site):
     dense = site.ok("sample", "logistic", "--data", "dense.csv", "--target", "y", "--drop", "count,weight,hours", "--sampler",
                     "sgld", "--dry-run", "--json")
     assert json.loads(done.stdout)["bytes_needed"] + 25e6 < json.loads(dense.stdout)["bytes_needed"]
+
+
+def test_words_that_look_alike_are_named(sgfs):
+    """Blanks at the ends and the case of letters: each is a level, a warning names them, and the table shows the blanks."""
+    word = ['Kiel', '"Kiel "', 'kiel', 'Lyon', '" Oslo"']
+    write(sgfs.folder / "twins.csv", ["city,x,y", *(f"{word[i % 5]},{i % 7},{i // 3 % 2}" for i in range(70))])
+    done = sgfs.ok("sample", "logistic", "--data", "twins.csv", "--categorical", "city", "--reference-level", "city=Lyon",
+                   "--draws", "20", "--out", "twins.run")
+    assert 'blanks at their ends or the case of letters, and each is a word of its own: "Kiel" and "Kiel " and "kiel". Write' in done.stderr
+    shown = {line.split("  ")[0].rstrip() for line in sgfs.ok("summary", "twins.run").stdout.splitlines() if line.startswith("city=")}
+    assert shown == {"city=Kiel", "city=Kiel\u2423", "city=kiel", "city=\u2423Oslo"}, shown
+    write(sgfs.folder / "plain.csv", ["city,x,y", *(f"{'abc'[i % 3]},{i % 7},{i // 3 % 2}" for i in range(70))])
+    assert "letters" not in sgfs.ok("optimize", "logistic", "--data", "plain.csv", "--categorical", "city").stderr

@@ -459,7 +459,9 @@ sgfs_status sgfsi_csv_fail_faults(const sgfsi_csv_asked *a, sgfsi_csv_faults *f,
     char stay[80] = "", mend[160] = "";
     const staying found = mark_sparse(a, f, rows);
     make_options(a, f, rows, options);
-    if (strstr(options, "--na drop") != NULL)
+    if (strstr(options, "--na drop") != NULL && found.rows <= 0)
+        snprintf(stay, sizeof stay, " (or --na mean)");
+    else if (strstr(options, "--na drop") != NULL)
         snprintf(stay, sizeof stay, " (%s%lld of %lld rows stay; or --na mean)",
                  found.least ? "at least " : "", (long long)found.rows, (long long)rows);
     if (comma) sgfsi_append(mend, sizeof mend, " Write decimal points (1.5 for 1,5).");

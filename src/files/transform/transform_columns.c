@@ -371,8 +371,58 @@ static sgfs_status looked_words(sgfsi_transform *s, sgfs_err *err) {
     return SGFS_OK;
 }
 
+typedef struct plain_word {
+    char *plain;
+    const char *word;
+} plain_word;
+
+static int by_plain(const void *a, const void *b) {
+    const plain_word *x = a, *y = b;
+    int order = strcmp(x->plain, y->plain);
+    return order != 0 ? order : strcmp(x->word, y->word);
+}
+
+/* Words of a column that are the same but for blanks at their ends and the case of letters (those of
+ * ASCII): probably one word, and two columns all the same. Where memory is out nothing is said. */
+static void warn_of_twins(const sgfsi_transform *s, int64_t j) {
+    const sgfsi_dictionary *d = &((const words *)s->self)->dictionary[j];
+    plain_word *list = calloc((size_t)d->count + 1, sizeof *list);
+    char text[300] = "";
+    int64_t twins = 0;
+    bool made = list != NULL;
+    for (int64_t k = 0; made && k < d->count; k++) {
+        const char *word = d->word[k] + strspn(d->word[k], " \t");
+        size_t length = strlen(word);
+        while (length > 0 && (word[length - 1] == ' ' || word[length - 1] == '\t')) length--;
+        list[k] = (plain_word){strndup(word, length), d->word[k]};
+        made = list[k].plain != NULL;
+        for (char *c = list[k].plain; made && *c != '\0'; c++)
+            if (*c >= 'A' && *c <= 'Z') *c = (char)(*c - 'A' + 'a');
+    }
+    if (made) qsort(list, (size_t)d->count, sizeof *list, by_plain);
+    for (int64_t k = 1; made && k < d->count; k++) {
+        if (strcmp(list[k].plain, list[k - 1].plain) != 0) continue;
+        bool first = k == 1 || strcmp(list[k - 1].plain, list[k - 2].plain) != 0;
+        twins++;
+        if (strlen(text) > 180) continue;
+        if (first)
+            sgfsi_append(text, sizeof text, "%s\"%.40s\"", twins > 1 ? "; " : "", list[k - 1].word);
+        sgfsi_append(text, sizeof text, " and \"%.40s\"", list[k].word);
+    }
+    if (twins > 0)
+        sgfsi_say(s->log, SGFS_WARNING,
+                  "Column \"%.60s\" holds words that differ only by blanks at their ends or the "
+                  "case of letters, and each is a word of its own: %s%s. Write them alike if they "
+                  "mean the same.",
+                  s->in.name[j], text, strlen(text) > 180 ? ", ..." : "");
+    for (int64_t k = 0; list != NULL && k < d->count; k++) free(list[k].plain);
+    free(list);
+}
+
 static void say_words(const sgfsi_transform *s) {
     const words *w = s->self;
+    for (int64_t j = 0; j < s->in.cols; j++)
+        if (w->dictionary[j].count > 1) warn_of_twins(s, j);
     for (int64_t j = 0; w->onehot && j < s->in.cols; j++) {
         const sgfsi_dictionary *d = &w->dictionary[j];
         if (d->count == 0) continue;

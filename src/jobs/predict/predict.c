@@ -314,10 +314,12 @@ static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
                          (double)p->done / sgfsi_job_seconds(&p->job));
     }
     p->result.seconds = sgfsi_job_seconds(&p->job);
+    if (f != NULL && ferror(f)) return status; /* committing it will say why */
     if (p->result.unpredicted > 0)
         sgfsi_say(sgfsi_config_log(p->job.cfg), SGFS_WARNING,
-                  "%lld of %lld rows lack a value and have no prediction: their lines are empty.",
-                  (long long)p->result.unpredicted, (long long)p->done);
+                  "%lld of %lld rows lack a value and have no prediction%s.",
+                  (long long)p->result.unpredicted, (long long)p->done,
+                  p->out != NULL ? ": their lines are empty" : "");
     say_new_words(p);
     say_new_groups(p);
     if (p->rows.known && p->result.unscored > p->result.unpredicted)
