@@ -164,13 +164,15 @@ bool cli_complete(int words, char **word);
 sgfs_status cli_show_run(const cli_command *command, const cli_args *args, const char *path,
                          sgfs_err *err);
 
-#define CLI_WIDE_HELP "every column of the table and whole names, also where the terminal is too narrow"
+#define CLI_WIDE_HELP                                                                              \
+    "every column of the table and whole names, also where the terminal is too narrow"
 
 /* print.c */
 /* How a summary is shown: at most `most` rows; run: the file, for commands to paste. */
 typedef struct cli_display {
     int64_t most;
-    bool titled;        /* with the line that says what was run */
+    bool titled;        /* with the line that says what was run, and warnings */
+    bool by_effect;     /* largest effects first, where not all are shown */
     bool wide, verbose; /* wide: every column, whatever the terminal has room for */
     const char *run;
 } cli_display;

@@ -115,6 +115,10 @@ static sgfs_status compare_many(const char *reference, const cli_args *args, sgf
             fflush(stdout);
             if (!s->trust) fprintf(stderr, "warning: %s: %s\n", runs[i], s->verdict);
         }
+        if (status != SGFS_OK && strstr(err->text, runs[i]) == NULL) {
+            const sgfs_err why = *err;
+            cli_fail(err, status, "%.150s: %.350s", runs[i], why.text);
+        }
         sgfs_job_free(compare);
         sgfs_job_free(summary);
         sgfs_draws_free(draws);

@@ -197,7 +197,7 @@ const cli_command cmd_predict = {
         "  sgfs predict fit.run --data new.csv --key id --interval 0.95 --out p.csv\n"
         "  sgfs predict fit.run --data 'new-*.csv' --out predictions.csv     # in quotes\n"
         "  sgfs predict fit.run --data test.csv --max-draws 200 --json\n"
-        "  sgfs predict fit.run --data new.csv --new-groups zero      # of models with groups\n\n"
+        "  sgfs predict fit.run --data new.csv --new-groups zero     # models of groups\n\n"
         "Columns are found by name, in any order; labels and scales come from the run. The output\n"
         "has the probability of every label, or the mean of the target, with the 5, 50 and 95 %\n"
         "quantiles (--interval): of the probability over draws, or of the target itself. Where "

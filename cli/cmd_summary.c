@@ -35,6 +35,18 @@ sgfs_status cli_show_run(const cli_command *command, const cli_args *args, const
     sgfs_job *job = sgfs_summary_open(draws, args->cfg, err);
     sgfs_status status = sgfs_job_run(job, err);
     const sgfs_summary *s = sgfs_job_result(job);
+    /* Not all fit behind a run: of a regression those that matter are shown. */
+    how.by_effect = sampled && s != NULL && !args->json && !args->quiet && s->dim > SHOWN &&
+                    s->units[0] != '\0' &&
+                    strcmp(sgfs_config_get(args->cfg, "summary.sort"), "none") == 0;
+    if (how.by_effect) {
+        sgfs_job_free(job);
+        job = NULL;
+        status = sgfs_config_set(args->cfg, "summary.sort", "effect", err);
+        if (status == SGFS_OK) job = sgfs_summary_open(draws, args->cfg, err);
+        if (status == SGFS_OK) status = sgfs_job_run(job, err);
+        s = sgfs_job_result(job);
+    }
     if (s != NULL && args->json) status = cli_print_json(job, err);
     else if (s != NULL && !sampled && cli_given(command, args, "csv") != NULL) {
         cli_print_csv(s);

@@ -225,19 +225,14 @@ static void print_next(const char *next, const char *run) {
                place + strlen(" RUN"));
 }
 
-/* A ratio that is next to 1 because its unit is small: what more units do. */
-static void print_small_ratio(const sgfs_summary *s) {
+/* Ratios that are next to 1 because their units are small: what more units do. */
+static void print_small_ratios(const sgfs_summary *s) {
     for (int64_t i = 0; s->ratio != NULL && i < s->dim; i++) {
         const sgfs_interval *r = &s->interval[i];
-        double effect = log(r->centre);
-        bool excludes = r->low > 1 || r->high < 1;
-        if (!excludes || !(fabs(effect) < 1e-3 && fabs(effect) > 1e-15)) continue;
         char text[300];
-        double units = pow(10, floor(-log10(fabs(effect))));
-        snprintf(text, sizeof text,
-                 "%.100s: one unit more hardly shows; the %s of %.15g units more is %.4g.",
-                 s->row[i].name, s->ratio, units, exp(effect * units));
-        cli_print_wrapped(stdout, "", text);
+        if (sgfsi_small_ratio(s->row[i].name, s->ratio, r->low, r->centre, r->high, text,
+                              sizeof text))
+            cli_print_wrapped(stdout, "", text);
     }
 }
 
@@ -252,7 +247,7 @@ void cli_print_summary(const sgfs_summary *s, const cli_display *how) {
     putchar('\n');
     if (s->compared[0] != '\0') cli_print_wrapped(stdout, "", s->compared);
     if (s->units[0] != '\0') cli_print_wrapped(stdout, "", s->units);
-    print_small_ratio(s);
+    print_small_ratios(s);
     printf("%lld chain%s x %lld kept draws, %.3g s%s\n", (long long)s->chains,
            s->chains == 1 ? "" : "s", (long long)s->draws, s->seconds,
            s->chains == 1 ? "" : " (sum over chains)");
@@ -268,7 +263,7 @@ void cli_print_summary(const sgfs_summary *s, const cli_display *how) {
         print_phases(s);
     }
     if (s->audit.brief != NULL) print_text("Audit: ", s->audit.brief, ".");
-    cli_print_warnings(s, stdout);
+    if (how->titled) cli_print_warnings(s, stdout); /* else they were said before */
 }
 
 static void print_measure(const char *name, double x, double noise, const char *meaning) {

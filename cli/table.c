@@ -299,8 +299,8 @@ void cli_print_table(const sgfs_summary *s, const cli_display *how) {
     if (width < most)
         printf("(names are shortened: sgfs summary %s --wide shows them whole)\n", word);
     if (shown < s->dim)
-        printf("... and %lld more (sgfs summary %s shows all)\n", (long long)(s->dim - shown),
-               word);
+        printf("... and %lld more%s (sgfs summary %s shows all)\n", (long long)(s->dim - shown),
+               how->by_effect ? ", nearer to 0 in their own sd" : "", word);
 }
 
 /* Every column, for programs: names in quotes, as RFC 4180 has it, and ten digits. */

@@ -4,6 +4,7 @@
 #include "base/printable.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* No byte beyond the terminating zero is looked at: it continues no character. */
@@ -53,4 +54,20 @@ int sgfsi_ratio_digits(double low, double high, int least) {
     double gap = low > 1 ? log(low) : high < 1 ? -log(high) : 1;
     int digits = gap > 1e-12 && gap < 1 ? 2 - (int)floor(log10(gap)) : least;
     return digits > least ? digits : least;
+}
+
+double sgfsi_ratio_units(double low, double centre, double high) {
+    const double size = fabs(log(centre));
+    bool shows = !(low > 1 || high < 1) || !(size < 1e-3 && size > 1e-15);
+    return shows ? 0 : pow(10, floor(-log10(size)));
+}
+
+bool sgfsi_small_ratio(const char *name, const char *ratio, double low, double centre, double high,
+                       char *out, size_t room) {
+    const double units = sgfsi_ratio_units(low, centre, high);
+    if (units > 0)
+        snprintf(out, room,
+                 "%.100s: one unit more hardly shows; the %s of %.15g units more is %.4g.", name,
+                 ratio, units, exp(log(centre) * units));
+    return units > 0;
 }

@@ -40,8 +40,8 @@ static void add_columns(const sgfs_draws *d, sentence *s) {
         const sgfsi_json *step = sgfsi_json_at(recipe, k),
                          *columns = sgfsi_json_get(step, "columns");
         const char *op = sgfsi_json_get_text(step, "op", "");
-        bool words = strcmp(op, "categorical") == 0 || strcmp(op, "date") == 0 ||
-                     strcmp(op, "formula") == 0;
+        bool words =
+            strcmp(op, "categorical") == 0 || strcmp(op, "date") == 0 || strcmp(op, "formula") == 0;
         if (!words || !sgfsi_json_get_flag(step, "reference")) continue;
         for (int64_t j = 0; j < sgfsi_json_length(columns); j++) {
             const sgfsi_json *of = sgfsi_json_at(columns, j), *list = sgfsi_json_get(of, "words");
@@ -107,8 +107,11 @@ const char *sgfsi_units_of(const sgfs_draws *d, sgfsi_arena *arena) {
     char to[200], text[700];
     if (!sgfsi_json_get_flag(d->header, "regression")) return "";
     if (strcmp(model, "logistic") == 0)
-        snprintf(to, sizeof to, "the log odds of %.60s%s%.60s", target, label != NULL ? " = " : "",
-                 label != NULL ? label : "");
+        snprintf(to, sizeof to,
+                 label == NULL                ? "the log odds of %.60s"
+                 : strcmp(label, target) == 0 ? "the log odds of the word \"%.60s\""
+                                              : "the log odds of %.60s = %.60s",
+                 target, label != NULL ? label : "");
     else if (strcmp(model, "softmax") == 0) snprintf(to, sizeof to, "the log odds of its label");
     else if (strcmp(model, "poisson") == 0) snprintf(to, sizeof to, "the log of %.60s", target);
     else snprintf(to, sizeof to, "%.60s", target);

@@ -9,6 +9,7 @@
 #include "diagnostics/interval.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -52,11 +53,17 @@ sgfs_status sgfsi_interval_read(const char *text, double *share, sgfsi_interval_
         const char *end = sgfsi_parse_num(at, at + n, &number);
         if (n == 3 && strncmp(at, "hdi", 3) == 0) *kind = SGFSI_HIGHEST_DENSITY;
         else if (n > 0 && end == at + n && number > 0 && number < 1) *share = number;
-        else
+        else {
+            char share_of[64] = "";
+            bool percent = end != NULL && number > 1 && number < 100 &&
+                           (end == at + n || (*end == '%' && end + 1 == at + n));
+            if (percent)
+                snprintf(share_of, sizeof share_of, " (%.6g %% is %.6g)", number, number / 100);
             return sgfsi_fail(err, SGFS_EUSAGE,
-                              "summary.interval: \"%.60s\" is no interval; give a share between 0 "
-                              "and 1, \"hdi\", or both: 0.95,hdi",
-                              text);
+                              "--interval: \"%.60s\" is no interval; give a share between 0 and "
+                              "1%s, \"hdi\", or both: 0.95,hdi",
+                              text, share_of);
+        }
         at += n + (at[n] == ',');
     }
     return SGFS_OK;

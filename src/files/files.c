@@ -90,10 +90,11 @@ static sgfs_status add_pipe(gatherer *g, int from, const char *called, const str
                           called);
     }
     if (S_ISCHR(st->st_mode)) {
-        return sgfsi_fail(err, SGFS_EIO,
-                          "%s: is not a regular file but a device, whose bytes may never end; "
-                          "rows come from files and pipes.",
-                          called);
+        return sgfsi_fail(
+            err, SGFS_EIO,
+            "%s: is not a regular file but a device, whose bytes may never end, or closed; "
+            "rows come from files and pipes.",
+            called);
     }
     for (int64_t i = 0; i < g->files->count; i++) {
         if (g->id[i].device == st->st_dev && g->id[i].inode == st->st_ino)

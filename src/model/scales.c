@@ -102,6 +102,13 @@ sgfs_status sgfsi_scales_open(sgfs_model *m, sgfs_err *err) {
         s->icc = b->offset;
         s->blocks++;
     }
+    if (m->restored == NULL)
+        sgfsi_say(sgfsi_config_log(m->cfg), SGFS_NOTE,
+                  "Prior of standard deviations between groups: half-%s of scale %s%s%s "
+                  "(--group-scale, --group-prior); correlations are uniform.",
+                  s->student ? "t with 3 degrees of freedom" : "normal",
+                  own ? SGFSI_DIGITS(sgfsi_config_num(m->cfg, "sampler.group_scale"), 4) : "2.5",
+                  own || !linear ? "" : " sd(y)", own ? "" : ", of a slope over sd(x)");
     sgfsi_groups_describe(s->groups, sgfsi_json_array_in(m->saved, "groups"));
     return name_parameters(m, m->base, err);
 }

@@ -86,7 +86,10 @@ def test_a_ratio_next_to_one_keeps_the_digits_that_tell_it_from_one(site):
     units = "10000" if told["centre"] > 1.00001 else "100000"
     assert f"income: one unit more hardly shows; the odds ratio of {units} units more is {more:.4g}." in " ".join(page.split())
     site.ok("report", "rich.run", "--out", "rich.html")
-    assert f"<td>{shown[0]:.10g}" in (site.folder / "rich.html").read_text()
+    html = (site.folder / "rich.html").read_text()
+    assert f"<td>{shown[0]:.10g}" in html
+    assert f"income: one unit more hardly shows; the odds ratio of {units} units more is " in html
+    assert f"<figcaption><b>Effects; of {units} units of income: " in html or "<svg" not in html  # without gnuplot
 
 
 def test_some_rows_in_some_order(site):
@@ -179,3 +182,23 @@ def test_shortened_names_stay_different(sgfs):
         assert "(names are shortened: sgfs summary stage.run --wide shows them whole)" in said
         said = sgfs.ok("summary", "stage.run", "--wide", *words).stdout
         assert all(f"\n{name} " in said for name in names) and "shortened" not in said
+
+
+def test_of_many_parameters_the_largest_effects_are_shown(sgfs):
+    """Behind a run only some rows have room: not the first, but those that matter; a summary has all, in their order."""
+    rng = np.random.default_rng(8)
+    x = rng.integers(-4, 5, (300, 40)) / 4
+    y = 3 * x[:, 39] + rng.integers(-4, 5, 300) / 4
+    write(sgfs.folder / "wide.csv", [",".join([*(f"c{j}" for j in range(40)), "y"]), *(",".join(map(str, [*a, b])) for a, b in zip(x, y))])
+    said = sgfs.ok("sample", "linear", "--data", "wide.csv", *SHORT, "--out", "wide.run").stdout
+    shown = [line.split()[0] for line in said.splitlines() if line.startswith(("c", "intercept", "log_sigma")) and line[-1].isdigit()]
+    assert len(shown) == 30 and {"c39", "log_sigma"} == set(shown[:2]), shown
+    assert "... and 12 more, nearer to 0 in their own sd (sgfs summary wide.run shows all)" in said
+    said = sgfs.ok("summary", "wide.run").stdout
+    assert said.index("\nc0 ") < said.index("\nc39 ")
+
+
+def test_an_interval_in_per_cent_is_told_as_a_share(site):
+    for share in "95", "95%":
+        done = site("summary", "fit.run", "--interval", share)
+        assert done.returncode == 2 and f'--interval: "{share}" is no interval' in done.stderr and "(95 % is 0.95)" in done.stderr

@@ -14,6 +14,8 @@ static const char date[] =
 static const char amount[] =
     "it looks like a number with signs in it: write 86974 for \"$86,974\", "
     "or leave the column out with --drop.";
+static const char percent[] = "it looks like a number with signs in it: write 8.7 for \"8.7%\", "
+                              "or leave the column out with --drop.";
 
 static bool is_digit(char c) {
     return c >= '0' && c <= '9';
@@ -57,16 +59,23 @@ static bool is_amount(const char *s) {
 }
 
 const char *sgfsi_looks_like(const char *text) {
-    return is_date(text) ? date : is_amount(text) ? amount : NULL;
+    return is_date(text)               ? date
+           : !is_amount(text)          ? NULL
+           : strchr(text, '%') != NULL ? percent
+                                       : amount;
 }
 
 const char *sgfsi_words_look_like(int64_t count, char *const *word) {
     enum { FIRST = 100 };
-    int64_t n = count < FIRST ? count : FIRST, dates = 0, amounts = 0;
+    int64_t n = count < FIRST ? count : FIRST, dates = 0, amounts = 0, percents = 0;
     for (int64_t k = 0; k < n; k++) {
         const char *like = sgfsi_looks_like(word[k]);
         dates += like == date;
-        amounts += like == amount;
+        amounts += like == amount || like == percent;
+        percents += like == percent;
     }
-    return 4 * dates > 3 * n ? date : 4 * amounts > 3 * n ? amount : NULL;
+    return 4 * dates > 3 * n        ? date
+           : 4 * amounts <= 3 * n   ? NULL
+           : 2 * percents > amounts ? percent
+                                    : amount;
 }

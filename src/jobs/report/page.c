@@ -319,6 +319,13 @@ static void put_effects(const sgfsi_report *r, FILE *f) {
     const char *const said[] = {s->compared, s->units};
     for (int k = 0; k < 2; k++)
         if (said[k][0] != '\0') fputs("<p class=\"soft\">", f), put(f, said[k]), fputs("</p>\n", f);
+    char text[300];
+    for (int64_t i = 0; i < shown && r->ratio != NULL; i++) {
+        const sgfsi_interval *e = &r->effect[i].ratio;
+        if (sgfsi_small_ratio(s->row[i].name, r->ratio, e->low, e->centre, e->high, text,
+                              sizeof text))
+            fputs("<p class=\"soft\">", f), put(f, text), fputs("</p>\n", f);
+    }
     if (shown < s->dim)
         fprintf(f, "<p class=\"soft\">The first %s of %s parameters; sgfs summary lists all.</p>\n",
                 SGFSI_COMMAS((double)shown), SGFSI_COMMAS((double)s->dim));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "diagnostics/density.h"
 #include "jobs/report/pictures.h"
 
@@ -86,6 +87,13 @@ static const char *draw_forest(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
     snprintf(p->alt, sizeof p->alt, "%s of %lld parameters with %s %% %ss; the table has them.",
              ratio ? "Ratios" : "Coefficients", (long long)count, SGFSI_DIGITS(100 * r->share, 4),
              r->interval);
+    for (int64_t k = 0; k < count && ratio; k++) { /* points that lie on the dashed line, nearly */
+        const sgfsi_interval *i = &r->effect[list[k]].ratio;
+        const double units = sgfsi_ratio_units(i->low, i->centre, i->high);
+        if (units > 0 && strlen(p->title) < 80)
+            sgfsi_append(p->title, sizeof p->title, "; of %.15g units of %.40s: %.4g", units,
+                         s->row[list[k]].name, exp(log(i->centre) * units));
+    }
     return NULL;
 }
 
