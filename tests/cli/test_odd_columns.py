@@ -24,7 +24,7 @@ ODD = {
     "day": ([f"2024-{1 + i // 28:02d}-{1 + i % 28:02d}" for i in range(ROWS)], "60 different dates such as", "2024-01-01", "--date day"),
     "seen": ([f"{1 + i % 12}/{1 + i % 28}/24 08:15" for i in range(ROWS)], "looks like a date"),
     "paid": ([f"${1000 + 37 * i:,}" for i in range(ROWS)], "number with signs in it", '"$1,000"', "--drop"),
-    "share": ([f"{i}.5 %" for i in range(ROWS)], "number with signs in it"),
+    "share": ([f"{i}.5 %" for i in range(ROWS)], "number with signs in it", 'write 8.7 for "8.7%"'),
     "cost": ([f"\u20ac {i}.50" for i in range(ROWS)], "number with signs in it"),
 }
 

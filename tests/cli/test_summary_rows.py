@@ -202,3 +202,19 @@ def test_an_interval_in_per_cent_is_told_as_a_share(site):
     for share in "95", "95%":
         done = site("summary", "fit.run", "--interval", share)
         assert done.returncode == 2 and f'--interval: "{share}" is no interval' in done.stderr and "(95 % is 0.95)" in done.stderr
+
+
+def test_of_runs_side_by_side_the_one_without_draws_is_named(site):
+    whole = (site.folder / "fit.run").read_bytes()
+    start = whole.index(b"{")
+    _, length = json.JSONDecoder().raw_decode(whole[start:].decode("latin-1"))
+    (site.folder / "empty.run").write_bytes(whole[:start + length + 4])  # the header and its checksum
+    done = site("compare", "fit.run", "empty.run")
+    assert done.returncode == 3 and "empty.run: The run (unfinished) has no draws" in done.stderr, done.stderr
+
+
+def test_a_note_has_the_prior_of_spreads_between_groups(sgfs):
+    write(sgfs.folder / "shops.csv", ["shop,x,y", *(f"s{i % 9},{i % 7},{(i * i) % 11 / 4}" for i in range(90))])
+    words = ("sample", "linear", "--data", "shops.csv", "--target", "y", "--groups", "(1 | shop)", "--dry-run")
+    assert "between groups: half-normal of scale 2.5 sd(y), of a slope over sd(x) (" in sgfs.ok(*words).stderr
+    assert "between groups: half-t with 3 degrees of freedom of scale 2 (" in sgfs.ok(*words, "--group-prior", "half-t", "--group-scale", "2").stderr
