@@ -9,7 +9,7 @@
  *
  *     every process  -> what it came for, and how it goes there  -> all of them know both
  *
- * before anything else is sent, 16 bytes each. So whoever fails alone, wherever that is, says it
+ * before anything else is sent, 24 bytes each. So whoever fails alone, wherever that is, says it
  * where the others meet next (sgfsi_comm_agree), and they end with its sentence; and processes that
  * went different ways fail in place of waiting for each other.
  *
@@ -84,5 +84,8 @@ sgfs_status sgfsi_comm_broadcast(const sgfsi_comm *c, sgfs_status status, int64_
 /* The same, with nothing to send. A process that failed may call it wherever the others are: they
  * fail with it, with its sentence and its rank, and nobody meets any more. */
 sgfs_status sgfsi_comm_agree(const sgfsi_comm *c, sgfs_status status, sgfs_err *err);
+/* The same, where all have to have come to this number. */
+sgfs_status sgfsi_comm_agree_on(const sgfsi_comm *c, sgfs_status status, uint64_t number,
+                                sgfs_err *err);
 
 sgfsi_traffic sgfsi_comm_traffic(const sgfsi_comm *c);
