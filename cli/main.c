@@ -81,6 +81,7 @@ static sgfs_status meet(const cli_command *command, cli_args *args, sgfs_err *er
         args->rank = is_another();
         return cli_fail(err, SGFS_EUSAGE, "--mpi is for sgfs sample.");
     }
+    if (is_another()) cli_be_silent(); /* also until they have met */
     sgfs_status status = sgfs_agree(args->cfg, SGFS_OK, &args->rank, &args->ranks, err);
     together = status == SGFS_OK;
     if (!together) args->rank = is_another();

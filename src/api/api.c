@@ -38,7 +38,7 @@ sgfs_status sgfs_agree(const sgfs_config *cfg, sgfs_status status, int64_t *rank
     if (opened != SGFS_OK) return status == SGFS_OK ? opened : status;
     if (rank != NULL) *rank = comm->rank;
     if (size != NULL) *size = comm->size;
-    return sgfsi_comm_agree(comm, status, err);
+    return sgfsi_comm_part(comm, status, err);
 }
 
 /* ---- models by name -------------------------------------------------------------------------- */

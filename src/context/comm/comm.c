@@ -117,7 +117,7 @@ static sgfs_status meet(const sgfsi_comm *c, int64_t errand, uint64_t number, sg
     return status;
 }
 
-enum { AGREE, GATHER, BROADCAST };
+enum { AGREE, GATHER, BROADCAST, PART };
 
 static int64_t errand_of(int64_t kind, int64_t parts, int64_t bytes) {
     return kind + 4 * (parts + 65536 * bytes);
@@ -134,6 +134,12 @@ sgfs_status sgfsi_comm_agree_on(const sgfsi_comm *c, sgfs_status status, uint64_
     sgfs_err own = {SGFS_OK, ""};
     if (c->size == 1) return status;
     return meet(c, AGREE, number, status, err != NULL ? err : &own);
+}
+
+sgfs_status sgfsi_comm_part(const sgfsi_comm *c, sgfs_status status, sgfs_err *err) {
+    sgfs_err own = {SGFS_OK, ""};
+    if (c->size == 1) return status;
+    return meet(c, PART, 0, status, err != NULL ? err : &own);
 }
 
 sgfs_status sgfsi_comm_gather(const sgfsi_comm *c, sgfs_status status, int64_t parts, int64_t bytes,
