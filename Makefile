@@ -14,6 +14,7 @@ FUZZ_DEPS := clang libomp-dev
 PICTURE_DEPS := gnuplot-nox
 PAPER_DEPS := $(PICTURE_DEPS)
 DEB_DEPS  := debhelper dpkg-dev lintian
+CLUSTER_DEPS := default-jre-headless slurm-wlm
 VENV      := build-venv
 CTEST_TIER ?= -LE ^long
 
@@ -93,8 +94,12 @@ test-faults: $(VENV)/ready
 	@$(VENV)/bin/python tests/faults/faults.py --program $(BUILD)/sgfs --library $(BUILD)/tests/faults.so \
 	    --model $(CURDIR)/$(BUILD)/examples/student_t.so $(FAULTS)
 
-# Minutes of sampling from ten million rows (about 2 GB of disk), the zoo, repetitions of statistical tests.
-test-long:
+# Minutes of sampling from ten million rows (about 2 GB of disk), the zoo, repetitions of statistical tests, and what
+# examples/cluster needs to run: Slurm, and Spark with its Java.
+$(VENV)/cluster: | $(VENV)/ready
+	$(call install_packages,$(CLUSTER_DEPS))
+	@$(VENV)/bin/pip install -q --disable-pip-version-check pyspark && touch $@ || echo "No pyspark: its example is left out."
+test-long: $(VENV)/cluster
 	@$(MAKE) --no-print-directory test CTEST_TIER="-L ^long"
 
 zoo: all $(VENV)/ready

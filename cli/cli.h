@@ -78,7 +78,11 @@ void cli_short_model(const char *model, char *out, size_t room);
 /* output.c. Do two paths name the same existing file, whatever links lead there? b may also be
  * several, one a line, or patterns. */
 bool cli_same_file(const char *a, const char *b);
-/* May the output be `out` (NULL: there is none)? An input of the same command is never replaced. */
+/* Can the output be at `out` (NULL: there is none), and is something there already? An input of the
+ * same command is never replaced. */
+sgfs_status cli_check_place(const cli_command *command, const cli_args *args, const char *out,
+                            bool *there, sgfs_err *err);
+/* The same; what is there is refused without --overwrite. */
 sgfs_status cli_check_out(const cli_command *command, const cli_args *args, const char *out,
                           sgfs_err *err);
 /* STEM.run (or another ending), or the first of STEM-2.run, STEM-3.run, ... that does not exist

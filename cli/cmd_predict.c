@@ -110,6 +110,9 @@ static void print_result(const sgfs_prediction *p, const char *path) {
     if (p->new_words > 0)
         printf("%srows with words that the run has not seen: %lld of %lld\n", p->scored ? "\n" : "",
                (long long)p->new_words, (long long)p->rows);
+    if (p->new_groups > 0)
+        printf("%srows in groups that the run has not seen: %lld of %lld\n", p->scored ? "\n" : "",
+               (long long)p->new_groups, (long long)p->rows);
     if (p->labels == 0 && !p->intervals)
         printf("%sthe quantiles are quantiles of the mean, not of the target: the model cannot "
                "draw targets.\n",
@@ -189,7 +192,8 @@ const cli_command cmd_predict = {
         "  sgfs predict fit.run --data new.csv.gz --out predictions.csv\n"
         "  sgfs predict fit.run --data new.csv --key id --interval 0.95 --out p.csv\n"
         "  sgfs predict fit.run --data 'new-*.csv' --out predictions.csv     # in quotes\n"
-        "  sgfs predict fit.run --data test.csv --max-draws 200 --json\n\n"
+        "  sgfs predict fit.run --data test.csv --max-draws 200 --json\n"
+        "  sgfs predict fit.run --data new.csv --new-groups zero      # of models with groups\n\n"
         "Columns are found by name, in any order; labels and scales come from the run. The output\n"
         "has the probability of every label, or the mean of the target, with the 5, 50 and 95 %\n"
         "quantiles (--interval): of the probability over draws, or of the target itself. Where "

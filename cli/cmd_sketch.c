@@ -56,9 +56,10 @@ static sgfs_status sketch(cli_args *args, sgfs_err *err) {
     const char *out = cli_given(&cmd_sketch, args, "out"),
                *data = cli_given(&cmd_sketch, args, "data"),
                *at = sgfs_config_get(args->cfg, "sketch.at");
-    bool merges = cli_given(&cmd_sketch, args, "merge") != NULL;
+    bool there, merges = cli_given(&cmd_sketch, args, "merge") != NULL;
     if (out == NULL) return cli_fail(err, SGFS_EUSAGE, "Name the file to write: --out FILE.");
     if (cli_borrow(&cmd_sketch, args, borrowed, err) != SGFS_OK) return err->code;
+    if (cli_check_place(&cmd_sketch, args, out, &there, err) != SGFS_OK) return err->code;
     if (merges) {
         if (data != NULL || args->words == 0)
             return cli_fail(err, SGFS_EUSAGE,
@@ -71,8 +72,6 @@ static sgfs_status sketch(cli_args *args, sgfs_err *err) {
         return status;
     }
     if (data == NULL) return cli_fail(err, SGFS_EUSAGE, "Where are the rows? Add --data FILE.");
-    if (cli_same_file(out, data))
-        return cli_fail(err, SGFS_EUSAGE, "%.300s: the output would replace the rows.", out);
     if (at[0] == '\0' && cli_check_model(&cmd_sketch, args, err) != SGFS_OK) return err->code;
     if (at[0] != '\0' && args->words > 0)
         return cli_fail(err, SGFS_EUSAGE, "--at says which model it is: leave out \"%.100s\".",

@@ -96,31 +96,38 @@ static const char *input_at(const cli_command *command, const cli_args *args, co
 }
 
 /* The library says what follows, too, but only when all rows have been read and passed over. */
-sgfs_status cli_check_out(const cli_command *command, const cli_args *args, const char *out,
-                          sgfs_err *err) {
+sgfs_status cli_check_place(const cli_command *command, const cli_args *args, const char *out,
+                            bool *there, sgfs_err *err) {
     char folder[4096], flag[64];
     struct stat st;
+    *there = false;
     if (out == NULL) return SGFS_OK;
     int error = 0;
     const char *input = input_at(command, args, out, flag, &error);
     if (input[0] != '\0')
         return cli_fail(err, SGFS_EUSAGE, "%.300s: is %s; give the output another name.", out,
                         input);
-    bool there = lstat(out, &st) == 0;
-    if (!there && lacks_answer(errno)) error = errno;
+    *there = lstat(out, &st) == 0;
+    if (!*there && lacks_answer(errno)) error = errno;
     if (error != 0)
         return cli_fail(err, SGFS_EIO, "%.300s: cannot write there: %s.", out, strerror(error));
-    if (there && S_ISDIR(st.st_mode))
+    if (*there && S_ISDIR(st.st_mode))
         return cli_fail(err, SGFS_EIO, "%s: is a directory; give a file name.", out);
-    if (there && strcmp(sgfs_config_get(args->cfg, "output.overwrite"), "true") != 0)
-        return cli_fail(err, SGFS_EUSAGE,
-                        "%s: exists already; choose another --out or add --overwrite.", out);
     const char *slash = strrchr(out, '/');
     int length = slash == NULL ? 0 : (int)(slash - out) + 1;
     snprintf(folder, sizeof folder, "%.*s.", length, out);
     if (access(folder, W_OK | X_OK) != 0)
         return cli_fail(err, SGFS_EIO, "%.300s: cannot write there: %s.", out, strerror(errno));
     return SGFS_OK;
+}
+
+sgfs_status cli_check_out(const cli_command *command, const cli_args *args, const char *out,
+                          sgfs_err *err) {
+    bool there, overwrite = strcmp(sgfs_config_get(args->cfg, "output.overwrite"), "true") == 0;
+    sgfs_status status = cli_check_place(command, args, out, &there, err);
+    if (status != SGFS_OK || !there || overwrite) return status;
+    return cli_fail(err, SGFS_EUSAGE,
+                    "%s: exists already; choose another --out or add --overwrite.", out);
 }
 
 const char *cli_free_name(const cli_args *args, const char *stem, const char *ending,

@@ -720,6 +720,7 @@ typedef struct sgfs_prediction {
     const sgfs_predict_column *column; /* columns */
     int64_t outputs;
     bool exposure;
+    int64_t new_groups; /* rows in a group that the run has not seen (--new-groups) */
 } sgfs_prediction;
 
 /* What the draws of a run say of the rows of another file, averaged over draws: an
@@ -739,7 +740,8 @@ SGFS_API sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const sgfs_user_mo
                                      sgfs_err *err);
 
 /* New rows in memory, as they were in the run's file: its columns, in the order in which the result
- * of the job has them. Transforms, scales and dummy columns are the run's business. */
+ * of the job has them; those that group rows are the last. Transforms, scales and dummy columns are
+ * the run's business. */
 typedef struct sgfs_new_rows {
     size_t size; /* sizeof(sgfs_new_rows) */
     int64_t rows;
@@ -752,11 +754,12 @@ typedef struct sgfs_new_rows {
 
 /* Room for what the draws say of them, and what was met on the way. */
 typedef struct sgfs_predicted {
-    size_t size;       /* sizeof(sgfs_predicted) */
-    double *mean;      /* rows x outputs */
-    double *quantile;  /* rows x outputs x 3: low, median, high ("summary.interval"); or NULL */
-    int64_t new_words; /* out: rows with a word that the run has not seen ("data.new_words") */
-    int64_t missing;   /* out: rows that lack a value; their numbers are NaN */
+    size_t size;        /* sizeof(sgfs_predicted) */
+    double *mean;       /* rows x outputs */
+    double *quantile;   /* rows x outputs x 3: low, median, high ("summary.interval"); or NULL */
+    int64_t new_words;  /* out: rows with a word that the run has not seen ("data.new_words") */
+    int64_t missing;    /* out: rows that lack a value; their numbers are NaN */
+    int64_t new_groups; /* out: rows in a group that the run has not seen ("predict.new_groups") */
 } sgfs_predicted;
 
 /* Predict rows with a job that was opened without data. No file is touched, and after a thread's

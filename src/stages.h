@@ -173,6 +173,17 @@ typedef struct sgfs_model_kind {
     void *user; /* kinds made at run time (model/user.c): what they are made of; NULL: of a table */
 } sgfs_model_kind;
 
+/* ---- effects of groups ----------------------------------------------------------------------- */
+
+/* Some draws of the effects of all groups, chain by chain (docs/groups.md). A draw of them has one
+ * number for each effect of each group of the first term, then of the second, ... on the user's
+ * scale. */
+typedef struct sgfs_kept_effects {
+    int64_t count, numbers; /* draws kept; numbers of each */
+    int64_t *chain, *draw;  /* count: which draw of which chain, from 0 */
+    float *u;               /* count x numbers */
+} sgfs_kept_effects;
+
 /* ---- fisher: an algebra of structured symmetric D x D matrices ------------------------------- */
 
 typedef struct sgfs_fisher_kind sgfs_fisher_kind;
@@ -350,9 +361,15 @@ typedef struct sgfs_sampler_kind {
      * are in its sampler. The first chain's sampler, opened before the others, knows them all.
      * NULL: chains walk by themselves. */
     sgfs_status (*step_together)(sgfs_sampler *first, const sgfs_iteration *now, sgfs_err *err);
-    /* What the run's chains found besides draws, to be kept in its file (a note, runblock.h); the
-     * caller's. NULL, or a hook that gives NULL: nothing. */
-    struct sgfsi_json *(*effects)(const sgfs_sampler *const *chain, int64_t chains);
+    /* *out: what the run's chains found besides draws, to be kept in its file (a note, runblock.h);
+     * the caller's. NULL, or a hook that gives NULL: nothing. */
+    sgfs_status (*effects)(const sgfs_sampler *const *chain, int64_t chains,
+                           struct sgfsi_json **out, sgfs_err *err);
+    /* Of its draws those that are kept, malloc'ed, to *out; false: memory is out. NULL: none. */
+    bool (*kept_effects)(const sgfs_sampler *const *chain, int64_t chains, sgfs_kept_effects *out);
+    /* The effects as they are now, to out (numbers of a draw, on the user's scale); returns how
+     * many; out NULL: only that. NULL: there are none. */
+    int64_t (*effects_now)(const sgfs_sampler *s, float *out);
     /* List what an iteration leaves for the next one to read (base/fields.h), so that a chain
      * can be saved and go on later. Required; a kind without such state says sgfsi_no_fields. */
     void (*fields)(const sgfs_sampler *s, struct sgfsi_fields *list);

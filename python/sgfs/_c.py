@@ -524,6 +524,7 @@ class sgfs_prediction(Structure):
         ("column", POINTER(sgfs_predict_column)),
         ("outputs", c_int64),
         ("exposure", c_bool),
+        ("new_groups", c_int64),
     ]
 
 
@@ -544,6 +545,7 @@ class sgfs_predicted(Structure):
         ("quantile", POINTER(c_double)),
         ("new_words", c_int64),
         ("missing", c_int64),
+        ("new_groups", c_int64),
     ]
 
 

@@ -113,6 +113,9 @@ def predict(fit: Fit, data: Any, kind: str, quantiles: Sequence[float], progress
         new = result.get("rows_with_new_words", 0)
         if new:
             warn(f"{new} of {result['rows']} rows hold words that the run has not seen.", SgfsWarning)
+        new = result.get("rows_with_new_groups", 0)
+        if new:
+            warn(f"{new} of {result['rows']} rows are in groups that the run has not seen.", SgfsWarning)
         if kind == "scores":
             return result
         if draws:

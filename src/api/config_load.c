@@ -62,10 +62,13 @@ static sgfs_status try_sketch(sgfs_config *cfg, const char *name, bool *is, sgfs
     struct stat st;
     *is = false;
     bool there = stat(name, &st) == 0; /* else a pattern, or several names */
-    if ((there && !S_ISREG(st.st_mode)) || strcmp(name, "-") == 0 ||
-        sgfsi_files_open(&files, name, &silent, NULL) != SGFS_OK)
-        return SGFS_OK;
-    sgfs_status status = sgfsi_sketch_is(files.path[0], is, err);
+    if ((there && !S_ISREG(st.st_mode)) || strcmp(name, "-") == 0) return SGFS_OK;
+    sgfs_err why;
+    sgfs_status status = sgfsi_files_open(&files, name, &silent, &why);
+    if (status == SGFS_ENOMEM || (status == SGFS_EIO && there))
+        return sgfsi_fail(err, status, "%s", why.text);
+    if (status != SGFS_OK) return SGFS_OK; /* nothing that could be a sketch */
+    status = sgfsi_sketch_is(files.path[0], is, err);
     if (status == SGFS_OK && *is) status = load_sketch(cfg, files.path[0], name, err);
     sgfsi_files_close(&files);
     return status;

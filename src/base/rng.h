@@ -29,12 +29,13 @@ typedef enum sgfsi_purpose {
     SGFSI_PREDICT_NORMAL = 20,  /* predictive draws: position is the row, iteration the draw */
     SGFSI_PREDICT_UNIFORM = 21, /* the same */
     SGFSI_PREDICT_TIE = 22,     /* where a target falls among draws that equal it */
-    SGFSI_SHUFFLE = 40,         /* packing: the key that each row is sorted by */
-    SGFSI_VETO = 41,            /* exact draws: how many rows are asked, which, and their answers */
-    SGFSI_PROBE = 42,           /* places and rows that are tried before a chain begins */
-    SGFSI_GROUPS = 43,          /* proposals for groups: iteration is that of the chain and term */
-    SGFSI_GROUPS_ACCEPT = 44,   /* whether they are accepted, and their signs */
-    SGFSI_MARKS = 45            /* sketches: gaps between marks; chain is the part of the rows,
+    SGFSI_PREDICT_GROUP = 23, /* effects of new groups: iteration is the draw, the seed the group */
+    SGFSI_SHUFFLE = 40,       /* packing: the key that each row is sorted by */
+    SGFSI_VETO = 41,          /* exact draws: how many rows are asked, which, and their answers */
+    SGFSI_PROBE = 42,         /* places and rows that are tried before a chain begins */
+    SGFSI_GROUPS = 43,        /* proposals for groups: iteration is that of the chain and term */
+    SGFSI_GROUPS_ACCEPT = 44, /* whether they are accepted, and their signs */
+    SGFSI_MARKS = 45          /* sketches: gaps between marks; chain is the part of the rows,
                                  * iteration the block */
 } sgfsi_purpose;
 

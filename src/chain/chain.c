@@ -184,7 +184,10 @@ static void explain_failure(sgfsi_chain *w) {
 sgfs_status sgfsi_chain_validate(sgfsi_chain *w, const sgfsi_validation_rows *validation,
                                  sgfs_err *err) {
     w->validator = sgfsi_arena_alloc(&w->arena, 1, sizeof *w->validator);
-    if (w->validator == NULL) return sgfsi_fail_memory(err, "the validation");
+    const sgfs_sampler_kind *kind = w->sampler.kind;
+    int64_t effects = kind->effects_now != NULL ? kind->effects_now(&w->sampler, NULL) : 0;
+    w->effects = sgfsi_arena_alloc(&w->arena, effects + 1, sizeof *w->effects);
+    if (w->validator == NULL || w->effects == NULL) return sgfsi_fail_memory(err, "the validation");
     return sgfsi_validator_open(w->validator, validation, &w->arena, err);
 }
 
@@ -204,7 +207,9 @@ static sgfs_status validate(sgfsi_chain *w, bool kept, const sgfsi_output *out, 
         .t = w->t,
         .seconds = past + before - w->since - w->validating,
         .kept = kept,
-        .draw = {w->user, (uint32_t)w->index, w->written + w->waiting - 1}};
+        .draw = {w->user, (uint32_t)w->index, w->written + w->waiting - 1, w->effects}};
+    const sgfs_sampler_kind *kind = w->sampler.kind;
+    if (kind->effects_now != NULL) (void)kind->effects_now(&w->sampler, w->effects);
     sgfs_status status = sgfsi_validator_look(w->validator, &now, err);
     if (status == SGFS_OK && w->validator->waiting == SGFSI_POINTS_ROOM)
         status = hand_over_points(w, out, err);

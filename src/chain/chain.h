@@ -35,6 +35,7 @@ typedef struct sgfsi_chain {
     double disk_wait, disk_bytes; /* before the run was taken up again */
     double since;                 /* when the stretch at hand began */
     sgfsi_validator *validator;   /* NULL without --validate */
+    float *effects;               /* of groups, as they are now: what the validator looks at */
     double validating;            /* seconds of the stretch that are not the chain's */
     sgfs_status status;
     sgfs_err err;

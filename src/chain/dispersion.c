@@ -48,7 +48,8 @@ static sgfs_status add_up(const sgfs_model *m, const double *theta, double *sums
     if (status != SGFS_OK) return status;
     full.stop = NULL; /* it belongs to the end of a run */
     counting to = {m->data, SGFSI_DOUBLES(arena, full.parts * SUMS)};
-    const sgfsi_harvest harvest = {add_rows, &to};
+    const sgfsi_crop crop = {.number = to.sums, .width = SUMS};
+    const sgfsi_harvest harvest = {add_rows, &to, &crop};
     if (G == NULL || to.sums == NULL) return sgfsi_fail_memory(err, "the counts");
     status = sgfsi_full_harvest(&full, theta, &harvest, &loglik, G, err);
     for (int64_t k = 0; k < full.parts * SUMS; k++) sums[k % SUMS] += to.sums[k];

@@ -91,26 +91,45 @@ static sgfs_status keep_state(sgfs_run *run, sgfs_err *unsettled, sgfs_err *err)
     return sgfsi_run_save(run, err);
 }
 
-/* What the chains found besides draws: a note behind the end of the file. */
+/* Draws of effects to where the run's draws are. */
+static sgfs_status keep_draws(sgfs_run *run, const sgfs_sampler *const *chain, sgfs_err *err) {
+    const sgfs_sampler_kind *kind = run->plan.kinds.sampler;
+    sgfs_kept_effects kept = {0};
+    bool made = kind->kept_effects == NULL || kind->kept_effects(chain, run->plan.chains, &kept);
+    sgfs_status status = made ? SGFS_OK : sgfsi_fail_memory(err, "the effects of groups");
+    if (made && run->out.file == NULL) {
+        sgfsi_kept_effects_free(&run->out.memory->effect_draws);
+        run->out.memory->effect_draws = kept;
+        return SGFS_OK;
+    }
+    if (made && kept.count > 0) status = sgfsi_runfile_kept(run->out.file, &kept, err);
+    sgfsi_kept_effects_free(&kept);
+    return status;
+}
+
+/* What the chains found besides draws: notes in front of the end of the file, so that a file which
+ * has an end has all of it. */
 static sgfs_status keep_effects(sgfs_run *run, sgfs_err *err) {
     const sgfs_sampler_kind *kind = run->plan.kinds.sampler;
     if (kind->effects == NULL || run->model->ctx.comm->rank > 0) return SGFS_OK;
     const sgfs_sampler **chain = calloc((size_t)run->plan.chains, sizeof *chain);
     if (chain == NULL) return sgfsi_fail_memory(err, "the effects of groups");
     for (int64_t c = 0; c < run->plan.chains; c++) chain[c] = &run->chain[c].sampler;
-    sgfsi_json *found = kind->effects(chain, run->plan.chains);
-    free(chain);
-    if (found == NULL) return SGFS_OK;
-    char *text = sgfsi_json_whole(found) ? sgfsi_json_dump(found, false) : NULL;
+    sgfsi_json *found = NULL;
+    char *text = NULL;
+    sgfs_status status = kind->effects(chain, run->plan.chains, &found, err);
+    if (found != NULL && sgfsi_json_whole(found)) text = sgfsi_json_dump(found, false);
+    if (found != NULL && text == NULL) status = sgfsi_fail_memory(err, "the effects of groups");
     sgfsi_json_free(found);
-    if (text == NULL) return sgfsi_fail_memory(err, "the effects of groups");
-    if (run->path == NULL) {
+    if (text != NULL && run->out.file == NULL) {
         free(run->out.memory->effects);
         run->out.memory->effects = text;
-        return SGFS_OK;
+    } else if (text != NULL) {
+        status = sgfsi_runfile_effects(run->out.file, text, err);
+        free(text);
     }
-    sgfs_status status = sgfsi_runfile_note(run->path, SGFSI_NOTE_EFFECTS, text, err);
-    free(text);
+    if (status == SGFS_OK) status = keep_draws(run, chain, err);
+    free(chain);
     return status;
 }
 
@@ -144,13 +163,12 @@ sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
         looked = sgfsi_fail(err, SGFS_ESTOPPED,
                             "Stopped before the spread of the draws was checked; all of them are "
                             "kept.");
-    if (run->out.file == NULL && status == SGFS_OK) status = keep_effects(run, err);
+    if (status == SGFS_OK) status = keep_effects(run, err);
     if (run->out.file == NULL) return status == SGFS_OK ? looked : status;
     if (status == SGFS_OK) status = sgfsi_runfile_end(run->out.file, state_of(run, room), err);
     sgfs_status closed = sgfsi_runfile_close(run->out.file, status == SGFS_OK ? err : NULL);
     run->out.file = NULL;
     if (status == SGFS_OK) status = closed;
-    if (status == SGFS_OK) status = keep_effects(run, err);
     if (status == SGFS_OK && unsettled.code != SGFS_OK && err != NULL) *err = unsettled;
     if (status == SGFS_OK) status = unsettled.code;
     return status != SGFS_OK ? status : looked;

@@ -190,6 +190,11 @@ static sgfs_status plan_batch(sgfsi_plan *plan, const sgfs_model *m, sgfs_err *e
     }
     sgfsi_arena_free(&arena);
     if (status != SGFS_OK) return status;
+    if (m->gatherer.dealt != NULL)
+        sgfsi_say(plan->log, SGFS_NOTE,
+                  "Each of %lld processes reads its own rows of a minibatch, and sends them to the "
+                  "others (--deal).",
+                  (long long)m->gatherer.dealt->size);
     /* minibatches pay for every copy of a row, all rows together only once */
     if (m->data->weight != NULL && m->data->total >= 50 * (double)m->data->N) {
         sgfsi_say(plan->log, SGFS_NOTE,
@@ -290,10 +295,12 @@ sgfs_status sgfsi_plan_fill(sgfsi_plan *plan, const sgfs_model *model, sgfs_err 
     if (status == SGFS_OK) status = plan_lengths(plan, model, err);
     if (status != SGFS_OK) return status;
     int64_t side = kind->step_together != NULL ? 1 : plan->chains;
-    /* one that finds itself far from its anchor makes another one */
-    bool meets = kind->full_data ? !kind->few_rows : kind->anchored;
+    /* rows of a minibatch may be other processes', and one that finds itself far from its anchor
+     * makes another one */
+    bool dealt = model->gatherer.dealt != NULL,
+         meets = dealt || (kind->full_data ? !kind->few_rows : kind->anchored);
     sgfsi_split split = sgfsi_context_split(&model->ctx, sgfsi_context_threads(plan->cfg), side,
-                                            kind->full_data, meets);
+                                            kind->full_data || dealt, meets);
     plan->threads = split.chains;
     plan->inner = split.inside;
     plan->cores = plan->threads * plan->inner;

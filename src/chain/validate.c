@@ -22,6 +22,7 @@ sgfs_status sgfsi_validator_open(sgfsi_validator *v, const sgfsi_validation_rows
     if (v->mean == NULL) return sgfsi_fail_memory(err, "the validation");
     sgfs_status status = sgfsi_predictor_open(&v->p, rows->model, rows->rows.n, 0, arena, err);
     if (status == SGFS_OK) sgfsi_predictor_begin(&v->p, &rows->rows, 0);
+    sgfsi_predictor_groups(&v->p, rows->code, false);
     return status;
 }
 

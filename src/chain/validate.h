@@ -12,6 +12,7 @@
 typedef struct sgfsi_validation_rows {
     const sgfs_model *model; /* on the scale that draws are on */
     sgfs_batch rows;         /* with targets */
+    const int64_t *code;     /* rows x terms: their groups (predictor.h) */
     void *owner;             /* what they live in, */
     void (*free)(void *owner);
 } sgfsi_validation_rows;

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT
  * summary_effects.c: the effects of a factor's groups as rows of a summary, in place of those of the
- * parameters: --effects user. The run file has their means and standard deviations, no draws, so
- * nothing else is known of them. It may come from anywhere: what lacks is damage.
+ * parameters: --groups user. Means and standard deviations are over every iteration after warm-up;
+ * quantiles are those of the draws that the run keeps, or, where these are too few to tell tails,
+ * those of a normal distribution with that mean and standard deviation.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "diagnostics/interval.h"
+#include "diagnostics/normal.h"
 #include "diagnostics/summary_rows.h"
+#include "sink/effects.h"
+
+enum { ENOUGH = 100 }; /* draws, for quantiles */
 
 typedef struct effect {
-    double mean, sd;
+    double mean;
     int64_t at;
 } effect;
 
@@ -23,75 +29,92 @@ static int by_size(const void *a, const void *b) {
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static const sgfsi_json *find_term(const sgfsi_json *terms, const char *factor, char *known,
-                                   size_t room) {
-    for (int64_t k = 0; k < sgfsi_json_length(terms); k++) {
-        const sgfsi_json *term = sgfsi_json_at(terms, k);
-        const char *name = sgfsi_json_get_text(term, "factor", "");
-        if (strcmp(name, factor) == 0) return term;
-        sgfsi_append(known, room, "%s\"%.60s\"", k > 0 ? ", " : "", name);
-    }
-    return NULL;
+static double normal_at(const sgfs_summary_row *row, double share) {
+    return row->mean + row->sd * sgfsi_normal_quantile(share);
 }
 
-static sgfs_status fill(const sgfsi_json *term, int64_t top, sgfs_summary *s, sgfsi_arena *arena,
-                        sgfs_err *err) {
-    const sgfsi_json *levels = sgfsi_json_get(term, "levels"), *mean = sgfsi_json_get(term, "mean"),
-                     *sd = sgfsi_json_get(term, "sd"), *names = sgfsi_json_get(term, "effects");
-    int64_t q = sgfsi_json_length(names), n = sgfsi_json_length(mean);
-    if (q < 1 || n != q * sgfsi_json_length(levels) || sgfsi_json_length(sd) != n)
-        return sgfsi_fail(err, SGFS_ERUNFILE, "The run's effects of groups are damaged.");
+/* Quantiles of row i, and its interval where one is wanted. */
+static void fill_quantiles(const sgfs_draws *d, const sgfsi_effects_term *t, int64_t at,
+                           double *draws, sgfs_summary *s, int64_t i) {
+    sgfs_summary_row *row = &s->row[i];
+    const sgfsi_interval_kind kind = s->hdi ? SGFSI_HIGHEST_DENSITY : SGFSI_EQUAL_TAILED;
+    int64_t n = d->effect_draws.count;
+    if (n < ENOUGH) {
+        row->q5 = normal_at(row, 0.05);
+        row->q50 = row->mean;
+        row->q95 = normal_at(row, 0.95);
+        if (s->interval == NULL) return;
+        double low = normal_at(row, 0.5 - 0.5 * s->share), high = 2 * row->mean - low;
+        s->interval[i] = (sgfs_interval){low, row->mean, high};
+        if (s->ratio != NULL) s->interval[i] = (sgfs_interval){exp(low), exp(row->mean), exp(high)};
+        return;
+    }
+    sgfsi_effects_sorted(d, t, at, draws);
+    const sgfsi_interval usual = sgfsi_interval_of(n, draws, 0.9, SGFSI_EQUAL_TAILED, false);
+    row->q5 = usual.low;
+    row->q50 = usual.centre;
+    row->q95 = usual.high;
+    if (s->interval == NULL) return;
+    const sgfsi_interval own = sgfsi_interval_of(n, draws, s->share, kind, s->ratio != NULL);
+    s->interval[i] = (sgfs_interval){own.low, own.centre, own.high};
+}
+
+static sgfs_status fill(const sgfs_draws *d, const sgfsi_effects_term *t, int64_t top,
+                        sgfs_summary *s, sgfsi_arena *arena, sgfs_err *err) {
+    int64_t n = t->G * t->q;
     effect *all = sgfsi_arena_alloc(arena, n, sizeof *all);
     if (all == NULL) return sgfsi_fail_memory(err, "the effects of groups");
-    for (int64_t i = 0; i < n; i++) {
-        all[i].at = i;
-        if (!sgfsi_json_as_num(sgfsi_json_at(mean, i), &all[i].mean)) all[i].mean = NAN;
-        if (!sgfsi_json_as_num(sgfsi_json_at(sd, i), &all[i].sd)) all[i].sd = NAN;
-    }
+    for (int64_t i = 0; i < n; i++) all[i] = (effect){t->mean[i], i};
     qsort(all, (size_t)n, sizeof *all, by_size);
     s->dim = n < top ? n : top;
     s->row = sgfsi_arena_alloc(arena, s->dim, sizeof *s->row);
-    if (s->row == NULL) return sgfsi_fail_memory(err, "the effects of groups");
+    double *draws = SGFSI_DOUBLES(arena, d->effect_draws.count + 1);
+    if (s->interval != NULL) s->interval = sgfsi_arena_alloc(arena, s->dim, sizeof *s->interval);
+    if (s->row == NULL || draws == NULL || sgfsi_arena_failed(arena))
+        return sgfsi_fail_memory(err, "the effects of groups");
     for (int64_t i = 0; i < s->dim; i++) {
-        char name[400];
-        const char *level = sgfsi_json_as_text(sgfsi_json_at(levels, all[i].at / q)),
-                   *what = sgfsi_json_as_text(sgfsi_json_at(names, all[i].at % q));
-        snprintf(name, sizeof name, "%.200s[%.150s]", level != NULL ? level : "?",
-                 what != NULL ? what : "?");
+        int64_t at = all[i].at;
+        char name[1600];
+        snprintf(name, sizeof name, "%.1200s[%.350s]", t->level[at / t->q], t->effect[at % t->q]);
         s->row[i] = (sgfs_summary_row){.name = sgfsi_arena_text(arena, name),
-                                       .mean = all[i].mean,
-                                       .sd = all[i].sd,
+                                       .mean = t->mean[at],
+                                       .sd = t->sd[at],
                                        .mcse = NAN,
-                                       .q5 = NAN,
-                                       .q50 = NAN,
-                                       .q95 = NAN,
                                        .ess_bulk = NAN,
                                        .ess_tail = NAN,
                                        .r_hat = NAN,
                                        .sd_curvature = NAN,
                                        .tau = NAN};
+        fill_quantiles(d, t, at, draws, s, i);
     }
+    char units[300];
+    snprintf(
+        units, sizeof units,
+        "An effect is what being in the group of \"%.60s\" adds to the coefficient; quantiles are "
+        "those of %s.",
+        t->factor,
+        d->effect_draws.count < ENOUGH ? "a normal distribution" : "the draws that are kept");
+    s->units = sgfsi_arena_text(arena, units);
+    s->compared = "";
     return sgfsi_arena_failed(arena) ? sgfsi_fail_memory(err, "the effects of groups") : SGFS_OK;
 }
 
 sgfs_status sgfsi_summary_effects(const sgfs_draws *d, const char *factor, int64_t top,
                                   sgfs_summary *s, sgfsi_arena *arena, sgfs_err *err) {
     char known[400] = "";
-    if (d->effects == NULL)
-        return sgfsi_fail(
-            err, SGFS_EUSAGE,
-            "--effects %.60s: the run has no effects of groups, or did not get as far "
-            "as a draw.",
-            factor);
-    sgfsi_json *found = sgfsi_json_parse(d->effects, strlen(d->effects), "effects", err);
-    if (found == NULL) return sgfsi_why(err);
-    const sgfsi_json *term = find_term(sgfsi_json_get(found, "terms"), factor, known, sizeof known);
-    sgfs_status status =
-        term != NULL
-            ? fill(term, top, s, arena, err)
-            : sgfsi_fail(err, SGFS_EUSAGE, "--effects %.60s: the run's groups are those of %s.",
-                         factor, known);
-    s->interval = NULL;
-    sgfsi_json_free(found);
-    return status;
+    sgfsi_effects all;
+    sgfs_status status = sgfsi_effects_read(d, &all, arena, err);
+    if (status != SGFS_OK) return status;
+    if (all.terms == 0)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--groups %.60s: the run has no effects of groups, or did not get as far "
+                          "as a draw.",
+                          factor);
+    for (int64_t k = 0; k < all.terms; k++) {
+        if (strcmp(all.term[k].factor, factor) == 0)
+            return fill(d, &all.term[k], top, s, arena, err);
+        sgfsi_append(known, sizeof known, "%s\"%.60s\"", k > 0 ? ", " : "", all.term[k].factor);
+    }
+    return sgfsi_fail(err, SGFS_EUSAGE, "--groups %.60s: the run's groups are those of %s.", factor,
+                      known);
 }

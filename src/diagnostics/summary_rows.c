@@ -19,7 +19,7 @@ const sgfs_option sgfsi_summary_options[] = {
      "only these parameters: names or patterns in quotes, 'age,city*'"},
     {"summary.sort", "sort", SGFS_CHOICE, "none", 1, 0, "none|effect|name|r_hat",
      "order of the rows: largest coefficient first, by name, or worst R-hat first"},
-    {"summary.effects", "effects", SGFS_TEXT, "", 1, 0, NULL,
+    {"summary.groups", "groups", SGFS_TEXT, "", 1, 0, NULL,
      "the effects of a factor's groups in place of the parameters, largest first: user"},
     {"summary.top", "top", SGFS_INTEGER, "20", 1, 1e9, NULL, "how many of them"},
     SGFSI_OPTIONS_END};
@@ -138,7 +138,7 @@ sgfs_status sgfsi_summary_rows(const sgfs_draws *d, const sgfsi_used *used, int6
             status = sgfsi_fail_memory(err, "the intervals");
     }
     if (status != SGFS_OK) return status;
-    const char *factor = sgfsi_config_text(cfg, "summary.effects");
+    const char *factor = sgfsi_config_text(cfg, "summary.groups");
     if (factor[0] != '\0')
         return sgfsi_summary_effects(d, factor, sgfsi_config_int(cfg, "summary.top"), s, arena,
                                      err);

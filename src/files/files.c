@@ -193,12 +193,20 @@ static int by_bytes(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Folders that may not be read are passed over; one that could not be is no reason to say that no
+ * file fits. */
+static int gives_up(const char *folder, int error) {
+    (void)folder;
+    return error == ENOMEM;
+}
+
 /* In the order of bytes: glob's own order follows the locale. */
 static sgfs_status add_pattern(gatherer *g, const char *pattern, sgfs_err *err) {
     glob_t found = {.gl_pathc = 0};
-    int code = glob(pattern, GLOB_NOSORT, NULL, &found);
+    int code = glob(pattern, GLOB_NOSORT, gives_up, &found);
     sgfs_status status = SGFS_OK;
-    if (code == GLOB_NOSPACE) status = sgfsi_fail_memory(err, "the list of files");
+    if (code == GLOB_NOSPACE || code == GLOB_ABORTED)
+        status = sgfsi_fail_memory(err, "the list of files");
     else if (code != 0 || found.gl_pathc == 0) status = fail_pattern(pattern, err);
     if (status == SGFS_OK) {
         g->pattern = pattern;

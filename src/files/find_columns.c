@@ -58,18 +58,23 @@ static const char *nearest(const finder *f, const char *name) {
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* Features and exposure, all of which have to be there. */
+/* Features, exposure and what groups rows, all of which have to be there. */
 static sgfs_status match_features(finder *f, sgfsi_run_columns *found, sgfs_err *err) {
     const sgfsi_wanted *wanted = &found->wanted;
-    const int64_t all = wanted->features + (wanted->exposure != NULL);
+    const int64_t counted = wanted->features + (wanted->exposure != NULL),
+                  all = counted + wanted->groups;
     sgfsi_name_list missing = {.shown = SHOWN};
     found->exposure = ABSENT;
     for (int pass = 0; pass < 2;
          pass++) { /* then names that lack, now that all that fit are taken */
         for (int64_t j = 0; j < all; j++) {
             bool feature = j < wanted->features;
-            const char *name = feature ? wanted->feature[j] : wanted->exposure;
-            int64_t *at = feature ? &found->feature[j] : &found->exposure;
+            const char *name = feature       ? wanted->feature[j]
+                               : j < counted ? wanted->exposure
+                                             : wanted->group[j - counted];
+            int64_t *at = feature       ? &found->feature[j]
+                          : j < counted ? &found->exposure
+                                        : &found->group[j - counted];
             if (pass == 0) *at = find(f, name);
             if (*at == TWICE) return fail_twice(f, name, err);
             if (*at >= 0) f->taken[*at] = 1;
@@ -188,8 +193,9 @@ static sgfs_status take_recipe(sgfsi_run_columns *c, const char *path, const sgf
     }
     if (c->first_path == NULL) c->first_path = strdup(path);
     c->feature = calloc((size_t)wanted->features + 1, sizeof *c->feature);
-    c->place = calloc((size_t)wanted->features + 2, sizeof *c->place);
-    bool made = c->first_path != NULL && c->feature != NULL && c->place != NULL;
+    c->group = calloc((size_t)wanted->groups + 1, sizeof *c->group);
+    c->place = calloc((size_t)(wanted->features + wanted->groups) + 2, sizeof *c->place);
+    bool made = c->first_path != NULL && c->feature != NULL && c->group != NULL && c->place != NULL;
     return made ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
 }
 
@@ -239,6 +245,8 @@ sgfs_status sgfsi_run_columns_choose(sgfsi_run_columns *c, const sgfsi_columns *
     for (int64_t j = 0; j < c->wanted.features; j++)
         if (c->feature[j] >= 0) role[c->feature[j]] = SGFSI_ROLE_FEATURE;
     if (c->exposure >= 0) role[c->exposure] = SGFSI_ROLE_FEATURE;
+    for (int64_t k = 0; k < c->wanted.groups; k++)
+        if (c->group[k] >= 0) role[c->group[k]] = SGFSI_ROLE_GROUP;
     if (c->target >= 0) role[c->target] = SGFSI_ROLE_TARGET;
     int64_t *rank = malloc((size_t)(file->cols + 1) * sizeof *rank), features = c->wanted.features;
     if (rank == NULL) return sgfsi_fail_memory(err, "the columns");
@@ -247,6 +255,8 @@ sgfs_status sgfsi_run_columns_choose(sgfsi_run_columns *c, const sgfsi_columns *
         c->place[j] = c->feature[j] >= 0 ? rank[c->feature[j]] : -1;
     c->place[features] = c->target >= 0 ? rank[c->target] : -1;
     c->place[features + 1] = c->exposure >= 0 ? rank[c->exposure] : -1;
+    for (int64_t k = 0; k < c->wanted.groups; k++)
+        c->place[features + 2 + k] = c->group[k] >= 0 ? rank[c->group[k]] : -1;
     free(rank);
     return SGFS_OK;
 }
@@ -255,6 +265,8 @@ bool sgfsi_run_columns_words(const sgfsi_run_columns *c, int64_t col) {
     bool words = col == c->target && c->wanted.levels > 0;
     for (int64_t j = 0; c->recipe != NULL && j < c->wanted.features && !words; j++)
         words = c->feature[j] == col && sgfsi_recipe_words(c->recipe, j) != NULL;
+    for (int64_t k = 0; k < c->wanted.groups && !words; k++)
+        words = c->group[k] == col && c->wanted.group_words[k];
     return words;
 }
 
@@ -281,7 +293,8 @@ sgfs_status sgfsi_run_columns_last_place(sgfsi_run_columns *c, const char *path,
 /* ---- for the flow ---------------------------------------------------------------------------- */
 
 sgfs_status sgfsi_run_columns_head(const sgfsi_run_columns *c, sgfsi_table *head, sgfs_err *err) {
-    int64_t features = c->wanted.features, all = features + 2;
+    int64_t features = c->wanted.features, all = features + 2 + c->wanted.groups;
+    char *const none[] = {""};
     *head = (sgfsi_table){.text_col = -1, .named = c->wanted.named};
     head->names = calloc((size_t)all, sizeof *head->names);
     head->role = calloc((size_t)all, 1);
@@ -312,13 +325,23 @@ sgfs_status sgfsi_run_columns_head(const sgfsi_run_columns *c, sgfsi_table *head
         head->names[head->cols++] = strdup(c->wanted.exposure);
         made = head->names[head->cols - 1] != NULL;
     }
+    for (int64_t j = 0; made && j < c->wanted.groups; j++) {
+        if (c->group[j] < 0) continue;
+        int64_t k = head->cols;
+        head->role[k] = SGFSI_ROLE_GROUP;
+        head->names[head->cols++] = strdup(c->wanted.group[j]);
+        made = head->names[k] != NULL;
+        if (!made || !c->wanted.group_words[j]) continue;
+        head->dictionary[k] = (sgfsi_dictionary){1, sgfsi_names_copy(none, 1)};
+        made = head->dictionary[k].word != NULL;
+    }
     return made ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
 }
 
 sgfs_status sgfsi_run_columns_match(const sgfsi_run_columns *c, const sgfsi_file_columns *file,
                                     int64_t *from, sgfs_err *err) {
     int64_t n = 0;
-    for (int64_t k = 0; k < c->wanted.features + 2; k++)
+    for (int64_t k = 0; k < c->wanted.features + 2 + c->wanted.groups; k++)
         if (c->place[k] >= 0) from[n++] = c->place[k];
     /* Words and numbers are where the run had them. */
     for (int64_t j = 0; c->recipe != NULL && j < c->wanted.features; j++) {
@@ -327,6 +350,13 @@ sgfs_status sgfsi_run_columns_match(const sgfsi_run_columns *c, const sgfsi_file
                           "%s: holds numbers only, and column \"%.60s\" of the run words; give the "
                           "rows as CSV, or packed as the run's were.",
                           file->path, c->wanted.feature[j]);
+    }
+    for (int64_t k = 0; k < c->wanted.groups; k++) {
+        if (!c->wanted.group_words[k] || file->table->dictionary != NULL) continue;
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "%s: holds numbers only, and the run's groups \"%.60s\" are words; give "
+                          "the rows as CSV.",
+                          file->path, c->wanted.group[k]);
     }
     bool text =
         file->table->text_col >= 0 && file->table->role[file->table->text_col] == SGFSI_ROLE_TARGET;
@@ -359,6 +389,7 @@ void sgfsi_run_columns_free(sgfsi_run_columns *c) {
     free(c->first_path);
     free(c->target_name);
     free(c->feature);
+    free(c->group);
     free(c->place);
     memset(c, 0, sizeof *c);
 }

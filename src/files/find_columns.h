@@ -18,6 +18,9 @@ typedef struct sgfsi_wanted {
     const char *target;         /* NULL: not wanted. A name, else a 1-based number */
     bool target_needed;         /* a file without it is an error; else it has no targets */
     const char *exposure;       /* NULL: none */
+    int64_t groups;             /* columns that group rows (rows/groups.h), each once */
+    const char *const *group;   /* groups */
+    const bool *group_words;    /* groups: they hold words, which are numbered as they come */
     const char *weights;        /* a column that is known and not needed; NULL: none */
     int64_t levels;             /* texts of the target; 0: it is numbers */
     const char *const *level;   /* levels: cell level[k] is read as k */
@@ -41,7 +44,9 @@ typedef struct sgfsi_run_columns {
     /* Of the file that was looked at last: column of the file, from 0; -1: not there. */
     int64_t *feature; /* wanted.features */
     int64_t target, exposure;
-    int64_t *place; /* features, target, exposure: among the columns of the file that are read */
+    int64_t *group; /* wanted.groups */
+    int64_t *place; /* features, target, exposure, groups: among the columns of the file that are
+                     * read */
 } sgfsi_run_columns;
 
 /* For more files, to which more or less was done: they have the target if those of `first` have. */
@@ -63,7 +68,8 @@ sgfs_status sgfsi_run_columns_last_place(sgfsi_run_columns *c, const char *path,
                                          sgfs_err *err);
 
 /* What a flow of new rows has: the features in the run's order, the target and the exposure where
- * the files have them, with the words the run knows. */
+ * the files have them, and the columns that group rows, with the words the run knows (of a group
+ * none but an empty one, which no cell has). */
 sgfs_status sgfsi_run_columns_head(const sgfsi_run_columns *c, sgfsi_table *head, sgfs_err *err);
 /* from[k]: which column of the file is the k-th of those; SGFS_EDATA where the run had words and
  * the file has numbers, or the other way round. */

@@ -19,7 +19,9 @@ static sgfs_status open_file(sgfsi_key_column *key, const char *path,
     sgfsi_csv_format format = {0};
     sgfsi_lines_close(&key->lines);
     key->path = NULL;
-    if (sgfsi_table_reader(path, err) != &sgfs_reader_csv)
+    const sgfs_reader_kind *kind = sgfsi_table_reader(path, err);
+    if (kind == NULL) return sgfsi_why(err);
+    if (kind != &sgfs_reader_csv)
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "%.200s: --key takes the name of a column of a CSV file, and this is "
                           "none: the predictions are in the order of its rows.",

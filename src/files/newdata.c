@@ -37,6 +37,7 @@ typedef struct group {
     sgfsi_run_columns columns;
     sgfsi_flow flow;
     int64_t target, exposure; /* columns of the flow; -1: none */
+    int64_t grouped;          /* the first of those that group rows */
     int64_t *unseen; /* features: rows with a word that the run does not know; NULL: none */
 } group;
 
@@ -195,7 +196,8 @@ static sgfs_status open_group(sgfsi_newdata *d, group *g, sgfsi_read_options opt
     const sgfsi_table *head = &g->flow.head;
     int64_t inputs = g->columns.wanted.features;
     g->target = g->exposure = -1;
-    for (int64_t k = inputs; k < head->cols; k++)
+    g->grouped = head->cols - g->columns.wanted.groups;
+    for (int64_t k = inputs; k < g->grouped; k++)
         *(head->role[k] == SGFSI_ROLE_TARGET ? &g->target : &g->exposure) = k;
     if (head->cols > d->cols) d->cols = head->cols;
     if (inputs > d->inputs) d->inputs = inputs;
@@ -383,6 +385,18 @@ int64_t sgfsi_newdata_new_words(const sgfsi_newdata *d, sgfsi_json *columns) {
     return d->with_new_words;
 }
 
+/* What says which groups a row is in, of its cells. */
+static void take_groups(const group *g, const double *cell, double *number, const char **text,
+                        unsigned char *lacks) {
+    const sgfsi_table *head = &g->flow.head;
+    for (int64_t k = 0; k < g->columns.wanted.groups; k++) {
+        double x = number[k] = cell[g->grouped + k];
+        bool word = g->columns.wanted.group_words[k] && isfinite(x);
+        text[k] = word ? head->dictionary[g->grouped + k].word[(int64_t)x] : NULL;
+        if (!isfinite(x)) *lacks = SGFSI_LACKS_VALUES;
+    }
+}
+
 /* The chosen rows behind those that the block has. */
 static sgfs_status hand_over(sgfsi_newdata *d, int64_t n, sgfsi_newdata_block *block,
                              sgfs_err *err) {
@@ -405,6 +419,10 @@ static sgfs_status hand_over(sgfsi_newdata *d, int64_t n, sgfsi_newdata_block *b
             to[i * stride + j] = 0; /* which every operation takes */
             *lacks = SGFSI_LACKS_VALUES;
         }
+        const int64_t groups = d->wanted.groups;
+        if (groups > 0)
+            take_groups(d->now, cell, block->group + (first + i) * groups,
+                        block->group_text + (first + i) * groups, lacks);
         d->line[i] = d->line[d->at[i]]; /* at[i] is not less than i */
         d->origin[first + i] = (origin){d->line[i], d->file, d->now->flow.lines};
     }

@@ -44,6 +44,10 @@ typedef struct sgfsi_newdata_block {
     double *y;            /* most; not touched where there is no target */
     double *exposure;     /* most; not touched where there is none */
     unsigned char *lacks; /* most */
+    /* The cells of the columns that group rows: their texts, until the data are closed, or NULL and a
+     * number. NaN: a value that lacks. */
+    double *group;           /* most x groups */
+    const char **group_text; /* most x groups */
 } sgfsi_newdata_block;
 /* The next rows, at most `most`; block->n is 0 at the end, and most before it. Every number is
  * finite, but for what a row lacks. Rows of classes that the run left out (--keep-classes) are left out, and a note counts

@@ -85,13 +85,10 @@ static sgfs_status open_all(sgfsi_newrows *r, const sgfsi_origin *origin, const 
         return sgfsi_fail(err, SGFS_ERUNFILE,
                           "The run does not say what its data were: it was made by an older sgfs, "
                           "or is damaged. Sample once more to predict with it.");
-    if (sgfsi_json_get(origin->info, "groups") != NULL)
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "The run has effects of groups (--groups, or brackets in --formula): "
-                          "predictions do not know them yet.");
     r->data = sgfsi_data_recall(origin->data, origin->kind->to_user == NULL, origin->cfg, err);
     if (r->data == NULL) return sgfsi_why(err);
     sgfs_status status = fill_wanted(r, origin, cfg, err);
+    if (status == SGFS_OK) status = sgfsi_newgroups_open(r, origin, cfg, err);
     if (status == SGFS_OK && path == NULL) status = sgfsi_newrows_columns(r, err);
     else if (status == SGFS_OK)
         status = sgfsi_newdata_open(&r->rows, path, &r->wanted, &options, err);
@@ -126,7 +123,8 @@ sgfs_status sgfsi_newrows_open(sgfsi_newrows *r, const sgfsi_origin *origin, con
 void sgfsi_newrows_close(sgfsi_newrows *r) {
     sgfsi_newdata_close(r->rows);
     sgfsi_recipe_free(r->recipe);
-    for (int64_t j = 0; r->words != NULL && j < r->inputs; j++) sgfsi_words_free(&r->words[j]);
+    sgfsi_newgroups_close(&r->groups);
+    for (int64_t j = 0; r->own_words != NULL && j < r->own; j++) sgfsi_words_free(&r->own_words[j]);
     sgfs_model_free(r->model);
     sgfs_data_free(r->data);
     sgfsi_arena_free(&r->arena);
@@ -138,8 +136,13 @@ void sgfsi_newrows_close(sgfsi_newrows *r) {
 sgfs_status sgfsi_newrows_room(const sgfsi_newrows *r, int64_t most, sgfsi_newrows_block *block,
                                sgfsi_arena *arena, sgfs_err *err) {
     block->lacks = sgfsi_arena_alloc(arena, most, 1);
-    bool made = block->lacks != NULL && SGFSI_ROOM(arena, most * r->data->p, &block->x) &&
-                SGFSI_ROOM(arena, most, &block->y, &block->offset);
+    block->code = sgfsi_arena_alloc(arena, most * r->groups.terms + 1, sizeof *block->code);
+    block->group_text =
+        sgfsi_arena_alloc(arena, most * r->groups.columns + 1, sizeof *block->group_text);
+    bool made = block->lacks != NULL && block->code != NULL && block->group_text != NULL &&
+                SGFSI_ROOM(arena, most * r->data->p, &block->x) &&
+                SGFSI_ROOM(arena, most, &block->y, &block->offset) &&
+                SGFSI_ROOM(arena, most * r->groups.columns + 1, &block->group);
     return made ? SGFS_OK : sgfsi_fail_memory(err, "a block of rows");
 }
 
@@ -169,6 +172,28 @@ static sgfs_status check_targets(const sgfsi_newrows *r, int64_t n, const double
             "%s: the target is \"%.60s\", a label the run has not seen (it knows %s); "
             "take such rows out, or say --target none for predictions alone.",
             where, text != NULL ? text : number, known);
+    }
+    return SGFS_OK;
+}
+
+/* The groups of n rows from a file. */
+static sgfs_status take_groups(sgfsi_newrows *r, int64_t n, sgfsi_newrows_block *block,
+                               sgfs_err *err) {
+    const sgfsi_newgroups *g = &r->groups;
+    for (int64_t i = 0; i < n && g->terms > 0; i++) {
+        int64_t *code = block->code + i * g->terms, at = i * g->columns;
+        char name[SGFSI_LEVEL_ROOM], where[SGFSI_WHERE];
+        memset(code, 0, (size_t)g->terms * sizeof *code);
+        if (block->lacks[i] == SGFSI_LACKS_VALUES) continue;
+        if (sgfsi_newgroups_of(g, block->group + at, block->group_text + at, code, name) == 0)
+            continue;
+        if (g->refuse)
+            return sgfsi_fail(err, SGFS_EDATA,
+                              "%s: %.300s, which the run has not seen; --new-groups draw draws its "
+                              "effect from how much groups differ, zero makes it 0.",
+                              sgfsi_newdata_where(r->rows, i, where), name);
+        r->new_groups++;
+        for (int64_t k = 0; k < g->terms; k++) r->new_in_term[k] += code[k] < 0;
     }
     return SGFS_OK;
 }
@@ -204,7 +229,9 @@ sgfs_status sgfsi_newrows_next(sgfsi_newrows *r, int64_t most, sgfsi_newrows_blo
                                .x = block->x + (d->p - d->features),
                                .y = block->y,
                                .exposure = block->offset,
-                               .lacks = block->lacks};
+                               .lacks = block->lacks,
+                               .group = block->group,
+                               .group_text = block->group_text};
     sgfs_status status = sgfsi_newdata_next(r->rows, most, &raw, err);
     if (status == SGFS_OK) status = sgfsi_newdata_keys(r->rows, raw.n, &block->keys, err);
     /* A target that is missing is put as one that there may be: nobody will look at it. */
@@ -215,6 +242,7 @@ sgfs_status sgfsi_newrows_next(sgfsi_newrows *r, int64_t most, sgfsi_newrows_blo
         if (block->lacks[i] == SGFSI_LACKS_NOTHING) block->lacks[i] = SGFSI_LACKS_TARGET;
     }
     if (status == SGFS_OK && r->known) status = check_targets(r, raw.n, block->y, err);
+    if (status == SGFS_OK) status = take_groups(r, raw.n, block, err);
     if (status != SGFS_OK) return status;
     int64_t bad = sgfsi_newrows_finish(r, raw.n, block);
     if (bad >= 0) {
@@ -232,6 +260,7 @@ typedef struct validation {
     sgfsi_newrows source;
     sgfsi_json *describe; /* of the model's data: source borrows from it */
     double *x, *y, *offset;
+    int64_t *code;
     sgfs_batch rows;
 } validation;
 
@@ -250,26 +279,30 @@ static sgfs_status read_rows(validation *a, const sgfs_config *cfg, sgfs_err *er
         if (status != SGFS_OK || block.batch.n == 0) break;
         /* The block's whole rows behind those there are. */
         sgfs_batch *b = &block.batch;
-        int64_t have = a->rows.n, whole = 0;
+        int64_t have = a->rows.n, whole = 0, terms = a->source.groups.terms;
         for (int64_t i = 0; i < b->n; i++) {
             if (block.lacks[i] != SGFSI_LACKS_NOTHING) continue;
             memmove(block.x + whole * b->p, block.x + i * b->p, (size_t)b->p * sizeof *block.x);
+            memmove(block.code + whole * terms, block.code + i * terms,
+                    (size_t)terms * sizeof *block.code);
             block.y[whole] = block.y[i];
             block.offset[whole++] = block.offset[i];
         }
         left_out += b->n - whole;
         b->n = whole;
         int64_t n = have + b->n;
-        double bytes = (double)n * (double)(b->p + 2) * sizeof *a->x;
+        double bytes = (double)n * (double)(b->p + 2 + terms) * sizeof *a->x;
         status = sgfsi_check_bytes(sgfsi_newdata_shown(a->source.rows), bytes,
                                    sgfsi_most_bytes(cfg), err);
         if (status != SGFS_OK) return status;
         if (!sgfsi_resize(&a->x, n * b->p + 1, sizeof *a->x) ||
             !sgfsi_resize(&a->y, n, sizeof *a->y) ||
+            !sgfsi_resize(&a->code, n * terms + 1, sizeof *a->code) ||
             !sgfsi_resize(&a->offset, n, sizeof *a->offset))
             return sgfsi_fail_memory(err, "the rows kept aside");
         memcpy(a->x + have * b->p, b->x, (size_t)(b->n * b->p) * sizeof *b->x);
         memcpy(a->y + have, b->y, (size_t)b->n * sizeof *b->y);
+        memcpy(a->code + have * terms, block.code, (size_t)(b->n * terms) * sizeof *a->code);
         if (b->offset != NULL)
             memcpy(a->offset + have, b->offset, (size_t)b->n * sizeof *b->offset);
         a->rows = *b;
@@ -294,6 +327,7 @@ static void free_rows(void *owner) {
     free(a->x);
     free(a->y);
     free(a->offset);
+    free(a->code);
     free(a);
 }
 
@@ -304,7 +338,12 @@ sgfs_status sgfsi_validation_rows_open(sgfsi_validation_rows *out, const char *p
     *out = (sgfsi_validation_rows){0};
     if (a == NULL) return sgfsi_fail_memory(err, "the rows kept aside");
     a->describe = sgfsi_data_describe(model->data);
-    const sgfsi_origin origin = {model->kind, model->cfg, a->describe, model->saved, &model->ctx};
+    const sgfsi_origin origin = {.kind = model->kind,
+                                 .cfg = model->cfg,
+                                 .data = a->describe,
+                                 .info = model->saved,
+                                 .ctx = &model->ctx,
+                                 .groups = model->data->groups};
     /* By name, as the run knows the target: a number would count this file's columns. */
     const char *const own[][2] = {{"data.target", ""},
                                   {"data.labels", sgfsi_config_text(cfg, "run.validate_labels")},
@@ -322,6 +361,6 @@ sgfs_status sgfsi_validation_rows_open(sgfsi_validation_rows *out, const char *p
         free_rows(a);
         return status;
     }
-    *out = (sgfsi_validation_rows){a->source.model, a->rows, a, free_rows};
+    *out = (sgfsi_validation_rows){a->source.model, a->rows, a->code, a, free_rows};
     return SGFS_OK;
 }

@@ -8,6 +8,7 @@
 #include "chain/validate.h"
 #include "files/newdata.h"
 #include "model/model.h"
+#include "rows/groups.h"
 
 /* Where the draws come from, as a run's header tells it; all borrowed. */
 typedef struct sgfsi_origin {
@@ -16,7 +17,23 @@ typedef struct sgfsi_origin {
     const sgfsi_json *data;   /* what sgfsi_data_describe said */
     const sgfsi_json *info;   /* what the model saved ("model_info") */
     const sgfsi_context *ctx; /* what the run opened, where it is at hand: shared; or NULL */
+    /* Where rows belong to groups: what these are called, in the run's own data or in the note of
+     * their effects; NULL: the other has it. */
+    const sgfsi_groups *groups;
+    const char *effects;
 } sgfsi_origin;
+
+/* The groups that new rows belong to (newrows_groups.c). */
+typedef struct sgfsi_newgroups {
+    int64_t terms; /* 0: the run has none */
+    const sgfsi_groups *groups;
+    int64_t columns; /* of the file, each once */
+    const char *column[SGFSI_MOST_TERMS * SGFSI_MOST_NESTED];
+    bool words[SGFSI_MOST_TERMS * SGFSI_MOST_NESTED];
+    int64_t at[SGFSI_MOST_TERMS][SGFSI_MOST_NESTED]; /* of a term's columns among those */
+    sgfsi_word_list level[SGFSI_MOST_TERMS];
+    bool zero, refuse; /* what becomes of a group that the run has not seen; else it is drawn */
+} sgfsi_newgroups;
 
 typedef struct sgfsi_newrows {
     sgfsi_arena arena;
@@ -25,11 +42,16 @@ typedef struct sgfsi_newrows {
     sgfsi_newdata *rows; /* NULL: they come from memory */
     sgfsi_wanted wanted;
     bool known; /* the file has the target */
-    /* Of rows from memory: the columns that they have, and how the model's are made of these. */
-    int64_t inputs;
-    const char *const *input; /* inputs */
-    sgfsi_word_list *words;   /* inputs; without words: a column of numbers */
-    sgfsi_recipe *recipe;     /* NULL: they are the model's */
+    sgfsi_newgroups groups;
+    int64_t new_groups;                    /* rows so far with a group that the run has not seen, */
+    int64_t new_in_term[SGFSI_MOST_TERMS]; /* and of each factor */
+    /* Of rows from memory: the columns that they have, and how the model's are made of the first
+     * `own` of these; the others group rows. */
+    int64_t inputs, own;
+    const char **input;            /* inputs */
+    const sgfsi_word_list **words; /* inputs; without words: a column of numbers */
+    sgfsi_word_list *own_words;    /* own */
+    sgfsi_recipe *recipe;          /* NULL: they are the model's */
 } sgfsi_newrows;
 
 /* path NULL: rows come from memory. cfg: "data.target" (where it is not the run's), "data.delimiter" and "data.header" of this file;
@@ -44,6 +66,9 @@ typedef struct sgfsi_newrows_block {
     double *y;            /* most */
     double *offset;       /* most: log exposure */
     double *raw;          /* most x inputs: of rows from memory */
+    int64_t *code;        /* most x terms: each row's groups, as predictor.h wants them */
+    double *group;        /* most x columns of groups, and their texts: as in newdata.h */
+    const char **group_text;
     sgfsi_buffer keys; /* texts, each with a zero behind it; where a key is wanted. To be freed */
     sgfs_batch batch;  /* the rows read; y and offset NULL where the file has none */
 } sgfsi_newrows_block;
@@ -58,14 +83,23 @@ void sgfsi_newrows_close(sgfsi_newrows *r);
  * The first row whose exposure is not positive, or -1. */
 int64_t sgfsi_newrows_finish(const sgfsi_newrows *r, int64_t n, sgfsi_newrows_block *block);
 
+/* newrows_groups.c: after r->data is there; which groups rows are in. */
+sgfs_status sgfsi_newgroups_open(sgfsi_newrows *r, const sgfsi_origin *origin,
+                                 const sgfs_config *cfg, sgfs_err *err);
+void sgfsi_newgroups_close(sgfsi_newgroups *g);
+/* Of a row's cells (as in newdata.h) the groups, a code for each term (predictor.h). Returns how many
+ * are new; what: the first of them. */
+int64_t sgfsi_newgroups_of(const sgfsi_newgroups *g, const double *number, const char *const *text,
+                           int64_t *code, char what[SGFSI_LEVEL_ROOM]);
+
 /* newrows_memory.c: the columns that rows in memory have; room for a block of them; and rows first ..
- * first + n - 1 into it, as from a file. Rows with a word that the run does not know are counted. */
+ * first + n - 1 into it, as from a file. Rows with a word or a group that the run does not know are counted. */
 sgfs_status sgfsi_newrows_columns(sgfsi_newrows *r, sgfs_err *err);
 sgfs_status sgfsi_newrows_memory_room(const sgfsi_newrows *r, int64_t most,
                                       sgfsi_newrows_block *block, sgfsi_arena *arena,
                                       sgfs_err *err);
 sgfs_status sgfsi_newrows_take(const sgfsi_newrows *r, const sgfs_new_rows *rows, int64_t first,
-                               int64_t n, sgfsi_newrows_block *block, int64_t *new_words,
+                               int64_t n, sgfsi_newrows_block *block, sgfs_predicted *counts,
                                sgfs_err *err);
 
 /* Rows kept aside, for the engine to predict while it samples (--validate): those of `path`, read

@@ -82,16 +82,7 @@ sgfs_status sgfsi_scales_open(sgfs_model *m, sgfs_err *err) {
                               : size / (sd > 0 ? sd : 1);
         }
     }
-    sgfsi_json *list = sgfsi_json_array_in(m->saved, "groups");
-    for (int64_t k = 0; k < s->groups->terms; k++) {
-        const sgfsi_term *t = s->term[k].term;
-        sgfsi_json *term = sgfsi_json_object_in(list, NULL);
-        sgfsi_json_text(term, "factor", t->factor->name);
-        sgfsi_json_int(term, "levels", t->factor->levels);
-        sgfsi_json_flag(term, "correlated", t->correlated);
-        sgfsi_json *effects = sgfsi_json_array_in(term, "effects");
-        for (int64_t i = 0; i < t->q; i++) sgfsi_json_text(effects, NULL, t->effect[i]);
-    }
+    sgfsi_groups_describe(s->groups, sgfsi_json_array_in(m->saved, "groups"));
     return name_parameters(m, m->base, err);
 }
 

@@ -212,6 +212,8 @@ static sgfs_status find_second_mode(sgfsi_anchor *a, const sgfs_model *m, sgfsi_
 static sgfs_status take_last(sgfsi_anchor *a, const sgfs_model *m, sgfsi_arena *arena,
                              sgfs_err *err) {
     const sgfsi_elsewhere *e = m->data->elsewhere;
+    if (e->D != m->D || e->places < 1)
+        return sgfsi_fail(err, SGFS_ERUNFILE, "The sketch has numbers for other parameters.");
     sgfs_status status = sgfsi_anchor_open(a, m->D, arena, err);
     if (status == SGFS_OK)
         status = sgfsi_anchor_at(a, m, e->theta + (e->places - 1) * m->D, 1, err);

@@ -201,7 +201,7 @@ static sgfs_status collect_rows(columns *c, const double *base, double log_sigma
                                 double *y, sgfs_err *err) {
     int64_t N = c->m->data->N, D = c->m->D;
     collection to = {c->s, exp(2 * log_sigma), X, y, SGFSI_DOUBLES(c->own, N)};
-    const sgfsi_harvest harvest = {collect, &to};
+    const sgfsi_harvest harvest = {.take = collect, .user = &to};
     double *theta = SGFSI_DOUBLES(c->own, D), *G = SGFSI_DOUBLES(c->own, D), loglik;
     if (to.weight == NULL || theta == NULL || G == NULL) return sgfsi_fail_memory(err, "the rows");
     memcpy(theta, base, (size_t)c->s->p * sizeof *base);
@@ -332,7 +332,8 @@ static sgfs_status turn_columns(columns *c, double *A, sgfs_err *err) {
         sgfsi_gemv_t(s->device, N, q, 1.0, t.room, c->residual, 0.0, t.sums);
         if (A != NULL) sgfsi_syrk_t(s->device, N, q, 1.0, t.room, 0.0, t.sums + q);
     } else {
-        const sgfsi_harvest harvest = {turn_rows, &t};
+        const sgfsi_crop crop = {.number = t.sums, .width = t.stride};
+        const sgfsi_harvest harvest = {turn_rows, &t, &crop};
         double loglik;
         memcpy(c->theta, s->centre, (size_t)q * sizeof *s->centre);
         to_beta(s, c->theta);

@@ -35,8 +35,10 @@ sgfs_status sgfsi_marks_bound(int64_t D, double share, double *b, sgfs_err *err)
     return SGFS_OK;
 }
 
-bool sgfsi_marks_pay(const sgfs_model *m) {
-    return sgfsi_data_is_mapped(m->data) && sgfsi_data_mapped_bytes(m->data) > sgfsi_memory();
+sgfs_status sgfsi_marks_pay(const sgfs_model *m, bool *pay, sgfs_err *err) {
+    const sgfsi_comm *comm = m->ctx.comm; /* machines may differ in memory */
+    *pay = sgfsi_data_is_mapped(m->data) && sgfsi_data_mapped_bytes(m->data) > sgfsi_memory();
+    return sgfsi_comm_broadcast(comm, SGFS_OK, (int64_t)sizeof *pay, pay, err);
 }
 
 /* ---- the pass -------------------------------------------------------------------------------- */
@@ -119,6 +121,45 @@ static sgfs_status mark_block(void *user, const sgfsi_block_at *at, const sgfs_b
     return SGFS_OK;
 }
 
+/* The marks of all processes in place of this one's, in the order of their rows. status: how it went
+ * here. */
+static sgfs_status gather_marks(const sgfsi_comm *comm, sgfs_status status, sgfsi_marks *out,
+                                sgfsi_arena *arena, sgfs_err *err) {
+    const int64_t size = comm->size, pair = 2 * (int64_t)sizeof(int64_t);
+    int64_t most = 0, numbers = 0, count = 0;
+    sgfsi_arena own = {NULL};
+    int64_t(*all)[2] = sgfsi_arena_alloc(&own, size, sizeof *all);
+    double *piece = NULL, *to = NULL;
+    if (all == NULL) return sgfsi_fail_memory(err, "the marks");
+    all[comm->rank][0] = out->numbers;
+    all[comm->rank][1] = out->count;
+    status = sgfsi_comm_gather(comm, status, size, pair, pair, all, err);
+    for (int64_t k = 0; status == SGFS_OK && k < size; k++) {
+        numbers += all[k][0];
+        count += all[k][1];
+        if (all[k][0] > most) most = all[k][0];
+    }
+    if (status == SGFS_OK) {
+        const int64_t bytes = most * (int64_t)sizeof *piece;
+        piece = SGFSI_DOUBLES(&own, size * most + 1);
+        to = SGFSI_DOUBLES(arena, numbers + 1);
+        bool made = piece != NULL && to != NULL;
+        if (made)
+            memcpy(piece + comm->rank * most, out->number, (size_t)out->numbers * sizeof *piece);
+        else status = sgfsi_fail_memory(err, "the marks");
+        status = sgfsi_comm_gather(comm, status, size, bytes, bytes, piece, err);
+    }
+    out->number = to;
+    out->numbers = numbers;
+    out->count = count;
+    for (int64_t k = 0; status == SGFS_OK && k < size; k++) {
+        memcpy(to, piece + k * most, (size_t)all[k][0] * sizeof *to);
+        to += all[k][0];
+    }
+    sgfsi_arena_free(&own);
+    return status;
+}
+
 sgfs_status sgfsi_marks_make(sgfsi_marks *out, const sgfs_model *m, const sgfsi_anchor *a,
                              const sgfsi_marks_plan *plan, sgfsi_arena *arena, sgfs_err *err) {
     marking all = {.plan = plan, .most = out->most, .slots = out->chains * sgfsi_marks_moves(out)};
@@ -128,8 +169,9 @@ sgfs_status sgfsi_marks_make(sgfsi_marks *out, const sgfs_model *m, const sgfsi_
     out->p = m->data->p;
     out->growth = 0;
     out->count = out->numbers = 0;
+    const sgfsi_crop none = {.number = NULL}; /* each process marks its own rows */
     sgfs_status status = sgfsi_row_bounds_scan(near, a, out->radius, plan->threads, mark_block,
-                                               &all, &out->growth, err);
+                                               &all, &none, &out->growth, err);
     for (int64_t k = 0; k < SGFSI_FULL_PARTS; k++) {
         out->count += all.part[k].count;
         out->numbers += all.part[k].numbers;
@@ -144,7 +186,8 @@ sgfs_status sgfsi_marks_make(sgfsi_marks *out, const sgfs_model *m, const sgfsi_
         to += status == SGFS_OK ? f->numbers : 0;
         free(f->number);
     }
-    return status;
+    const sgfsi_comm *comm = near->ctx.comm;
+    return comm->size > 1 ? gather_marks(comm, status, out, arena, err) : status;
 }
 
 /* ---- by slot --------------------------------------------------------------------------------- */
@@ -156,7 +199,8 @@ static int64_t read_mark(const sgfsi_marks *m, int64_t *at, int64_t *entries) {
     if (left < SGFSI_MARK_HEAD || !(fabs(mark[SGFSI_MARK_NUMBERS]) <= (double)left)) return -1;
     int64_t numbers = (int64_t)mark[SGFSI_MARK_NUMBERS];
     bool dense = numbers == m->p, fits = dense || (numbers <= 0 && numbers % 2 == 0);
-    bool known = mark[SGFSI_MARK_SLOT] >= 0 && mark[SGFSI_MARK_SLOT] < slots;
+    bool known = mark[SGFSI_MARK_SLOT] >= 0 && mark[SGFSI_MARK_SLOT] < slots &&
+                 isfinite(mark[SGFSI_MARK_Y]) && mark[SGFSI_MARK_WEIGHT] >= 0;
     *at += SGFSI_MARK_HEAD + llabs(numbers);
     if (!fits || !known || *at > m->numbers) return -1;
     for (int64_t k = 0; !dense && k < -numbers; k += 2)
@@ -166,32 +210,38 @@ static int64_t read_mark(const sgfsi_marks *m, int64_t *at, int64_t *entries) {
     return (int64_t)mark[SGFSI_MARK_SLOT];
 }
 
+static int by_slot(const void *a, const void *b) {
+    const sgfsi_mark_at *x = a, *y = b;
+    if (x->slot != y->slot) return x->slot < y->slot ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
 sgfs_status sgfsi_marks_open(sgfsi_marks_index *index, const sgfsi_marks *marks, sgfsi_arena *arena,
                              sgfs_err *err) {
-    int64_t slots = marks->chains * sgfsi_marks_moves(marks), at = 0, seen = 0;
-    *index = (sgfsi_marks_index){
-        .marks = marks,
-        .first = sgfsi_arena_alloc(arena, slots + 2, sizeof *index->first),
-        .mark = sgfsi_arena_alloc(arena, marks->count + 1, sizeof *index->mark)};
-    if (index->first == NULL || index->mark == NULL) return sgfsi_fail_memory(err, "the marks");
-    int64_t *next = index->first + 1; /* first: sums of counts, shifted while marks are put in */
+    int64_t at = 0, seen = 0;
+    sgfsi_mark_at *list = sgfsi_arena_alloc(arena, marks->count + 1, sizeof *list);
+    *index = (sgfsi_marks_index){.marks = marks, .at = list};
+    if (list == NULL) return sgfsi_fail_memory(err, "the marks");
     for (; at < marks->numbers && seen < marks->count; seen++) {
-        int64_t slot = read_mark(marks, &at, &index->entries);
-        if (slot < 0) break;
-        if (++next[slot] > index->most) index->most = next[slot];
+        list[seen].place = at;
+        list[seen].slot = read_mark(marks, &at, &index->entries);
+        if (list[seen].slot < 0) break;
     }
     if (at != marks->numbers || seen != marks->count)
         return sgfsi_fail(err, SGFS_ERUNFILE, "The marks of the sketch make no sense from %lld on.",
                           (long long)seen + 1);
-    for (int64_t s = 0, sum = 0; s <= slots; s++) {
-        int64_t count = next[s];
-        next[s] = sum;
-        sum += count;
-    }
-    at = 0;
-    for (int64_t k = 0; k < marks->count; k++) {
-        int64_t mark = at, slot = read_mark(marks, &at, &index->entries);
-        index->mark[next[slot]++] = mark;
-    }
+    qsort(list, (size_t)seen, sizeof *list, by_slot);
     return SGFS_OK;
+}
+
+int64_t sgfsi_marks_of(const sgfsi_marks_index *index, int64_t slot, const sgfsi_mark_at **first) {
+    int64_t low = 0, high = index->marks->count;
+    while (low < high) {
+        int64_t mid = (low + high) / 2;
+        if (index->at[mid].slot < slot) low = mid + 1;
+        else high = mid;
+    }
+    while (high < index->marks->count && index->at[high].slot == slot) high++;
+    *first = index->at + low;
+    return high - low;
 }

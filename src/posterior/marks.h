@@ -28,21 +28,27 @@ typedef struct sgfsi_marks_plan {
     int64_t threads;
 } sgfsi_marks_plan;
 
-/* Are the rows better met once, in their order, than one by one: more than memory holds? */
-bool sgfsi_marks_pay(const sgfs_model *m);
+/* Are the rows better met once, in their order, than one by one: more than memory holds? Process 0
+ * decides. */
+sgfs_status sgfsi_marks_pay(const sgfs_model *m, bool *pay, sgfs_err *err);
 /* b such that this share of independent moves in D dimensions is not above it. */
 sgfs_status sgfsi_marks_bound(int64_t D, double share, double *b, sgfs_err *err);
 /* One pass over the rows of m, for the moves and the b' of out: p, radius, growth, count and the
- * marks themselves, from the arena. The same bits for any number of threads. */
+ * marks themselves, from the arena. Processes mark their own rows, and all of them get all marks:
+ * the same bits for any number of threads and processes. */
 sgfs_status sgfsi_marks_make(sgfsi_marks *out, const sgfs_model *m, const sgfsi_anchor *a,
                              const sgfsi_marks_plan *plan, sgfsi_arena *arena, sgfs_err *err);
 
-/* Marks by slot, for chains to ask: `first` has slots + 1 numbers, mark[first[s]] .. those of slot
- * s, as places in marks->number. */
+/* Marks by slot, for chains to ask. There may be many more slots than marks. */
+typedef struct sgfsi_mark_at {
+    int64_t slot, place; /* place: in marks->number */
+} sgfsi_mark_at;
 typedef struct sgfsi_marks_index {
     const sgfsi_marks *marks;
-    int64_t *first, *mark, most; /* most: marks of one slot */
-    int64_t entries;             /* of a sparse row, at most; 0: rows are dense */
+    const sgfsi_mark_at *at; /* marks->count, in order of slots */
+    int64_t entries;         /* of a sparse row, at most; 0: rows are dense */
 } sgfsi_marks_index;
 sgfs_status sgfsi_marks_open(sgfsi_marks_index *index, const sgfsi_marks *marks, sgfsi_arena *arena,
                              sgfs_err *err);
+/* How many marks a slot has; *first: the first of them. */
+int64_t sgfsi_marks_of(const sgfsi_marks_index *index, int64_t slot, const sgfsi_mark_at **first);

@@ -29,7 +29,8 @@ sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_s
                 SGFSI_ROOM(arena, n * model->scratch_per_row, &e->scratch);
     e->ones = sgfsi_ones(arena, n);
     if (!made || e->ones == NULL) return sgfsi_fail_memory(err, "the gradient");
-    if (model->ctx.device->ops->put == NULL && sgfsi_sweep_fits_drawn(model)) {
+    bool here = model->ctx.device->ops->put == NULL && model->gatherer.dealt == NULL;
+    if (here && sgfsi_sweep_fits_drawn(model)) {
         e->sweep = sgfsi_arena_alloc(arena, 1, sizeof *e->sweep);
         e->eta = SGFSI_DOUBLES(arena, n + SGFSI_SWEEP_SPARE);
         if (e->sweep == NULL || e->eta == NULL) return sgfsi_fail_memory(err, "the gradient");

@@ -267,7 +267,7 @@ static sgfs_status times(void *user, const sgfsi_block_at *at, const sgfs_batch 
 
 sgfs_status sgfsi_mixed_times(sgfsi_mixed_place *at, const double *d, double *out, sgfs_err *err) {
     product p = {at->mixed, d, out};
-    return sgfsi_full_each(&at->full, times, &p, err);
+    return sgfsi_full_each(&at->full, times, &p, NULL, err);
 }
 
 static sgfs_status transposed(void *user, const sgfsi_block_at *at, const sgfs_batch *b,

@@ -8,6 +8,7 @@
  */
 #include <math.h>
 #include <omp.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/ticker.h"
@@ -18,7 +19,7 @@
 #include "posterior/sweep.h"
 #include "rows/elsewhere.h"
 
-enum { FULL_BLOCK = SGFSI_FULL_BLOCK, FULL_PARTS = SGFSI_FULL_PARTS, MOST_SUMS = 1 << 23 };
+enum { FULL_BLOCK = SGFSI_FULL_BLOCK, MOST_SUMS = 1 << 23 };
 
 /* One thread's room. */
 struct sgfsi_pass {
@@ -71,8 +72,7 @@ void sgfsi_full_limit(sgfsi_full *f, int64_t count) {
 
 sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads, bool curvature,
                             sgfsi_arena *arena, sgfs_err *err) {
-    int64_t D = m->D, blocks = (m->data->N + FULL_BLOCK - 1) / FULL_BLOCK;
-    int64_t parts = blocks < FULL_PARTS ? blocks : FULL_PARTS;
+    int64_t D = m->D, parts = sgfsi_parts_of(m->data->N);
     bool elsewhere = m->data->elsewhere != NULL;
     sgfs_status status = sgfsi_scales_refuse(m, err);
     if (status != SGFS_OK) return status;
@@ -110,30 +110,66 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
 typedef struct errand {
     sgfsi_block_fn fn;
     void *user;
-    int64_t count, stride; /* numbers of a part's sums, and from one part's to the next */
-    double *sums;          /* NULL: there are none */
-    bool everywhere;       /* every process wants to see every row */
-    bool in_place;         /* rows are not gathered (sweep.h) */
+    int64_t count, stride;  /* numbers of a part's sums, and from one part's to the next */
+    double *sums;           /* NULL: there are none */
+    bool everywhere;        /* every process wants to see every row */
+    bool in_place;          /* rows are not gathered (sweep.h) */
+    const sgfsi_crop *crop; /* NULL: none */
 } errand;
 
 static sgfs_status do_part(sgfsi_full *f, const errand *e, int64_t part) {
-    int64_t blocks = (f->N + FULL_BLOCK - 1) / FULL_BLOCK, end = (part + 1) * blocks / f->parts;
+    int64_t end = sgfsi_part_first(f->N, f->parts, part + 1);
     sgfsi_block_at at = {.thread = omp_get_thread_num(), .part = part};
     if (e->sums != NULL) at.sums = e->sums + part * e->stride;
     if (e->sums != NULL) memset(at.sums, 0, (size_t)e->count * sizeof *at.sums);
     struct sgfsi_pass *pass = &f->pass[at.thread];
     sgfs_status status = SGFS_OK;
-    for (int64_t k = part * blocks / f->parts; k < end && status == SGFS_OK; k++) {
-        int64_t n = f->N - k * FULL_BLOCK < FULL_BLOCK ? f->N - k * FULL_BLOCK : FULL_BLOCK;
+    for (at.first = sgfsi_part_first(f->N, f->parts, part); at.first < end && status == SGFS_OK;
+         at.first += FULL_BLOCK) {
+        int64_t n = end - at.first < FULL_BLOCK ? end - at.first : FULL_BLOCK;
         if (sgfsi_stop_overdue(f->stop))
             return sgfsi_fail(&f->err[part], SGFS_ESTOPPED, "A pass over all rows was given up.");
-        at.first = k * FULL_BLOCK;
         status = sgfsi_pages_range(&pass->visit, f->model->data, at.first, n, &f->err[part]);
         if (status != SGFS_OK) return status;
         const sgfs_batch *b = e->in_place ? sgfsi_rows_beside(&pass->rows, at.first, n)
                                           : sgfsi_rows_range(&pass->rows, at.first, n);
         status = e->fn(e->user, &at, b, &f->err[part]);
     }
+    return status;
+}
+
+/* ---- what they leave ------------------------------------------------------------------------- */
+
+/* Numbers of neighbouring rows: parts differ in length, pieces of a gather do not. room: parts times
+ * the longest. */
+static int64_t longest_part(const sgfsi_full *f, const sgfsi_crop *crop) {
+    int64_t blocks = (sgfsi_blocks_of(f->N) + f->parts - 1) / f->parts;
+    return blocks * (FULL_BLOCK / crop->rows) * crop->width;
+}
+
+static void copy_part(const sgfsi_full *f, const sgfsi_crop *crop, int64_t part, double *piece,
+                      bool in) {
+    int64_t from = sgfsi_part_first(f->N, f->parts, part) / crop->rows,
+            to = (sgfsi_part_first(f->N, f->parts, part + 1) + crop->rows - 1) / crop->rows;
+    double *numbers = crop->number + from * crop->width;
+    size_t size = (size_t)((to - from) * crop->width) * sizeof *piece;
+    if (in) memcpy(piece, numbers, size);
+    else memcpy(numbers, piece, size);
+}
+
+/* status: how the pass went here. */
+static sgfs_status gather_crop(const sgfsi_full *f, const sgfsi_crop *crop, double *room,
+                               sgfs_status status, sgfs_err *err) {
+    const sgfsi_comm *comm = f->model->ctx.comm;
+    const int64_t each = crop->rows > 0 ? longest_part(f, crop) : crop->width;
+    const int64_t bytes = each * (int64_t)sizeof(double);
+    double *pieces = crop->rows > 0 ? room : crop->number;
+    sgfsi_share mine = sgfsi_comm_share(comm, f->parts);
+    for (int64_t k = mine.first; crop->rows > 0 && k < mine.end && status == SGFS_OK; k++)
+        copy_part(f, crop, k, room + k * each, true);
+    status = sgfsi_comm_gather(comm, status, f->parts, bytes, bytes, pieces, err);
+    for (int64_t k = 0; crop->rows > 0 && k < f->parts && status == SGFS_OK; k++)
+        if (k < mine.first || k >= mine.end) copy_part(f, crop, k, room + k * each, false);
     return status;
 }
 
@@ -145,9 +181,16 @@ static sgfs_status do_parts(sgfsi_full *f, const errand *e, sgfs_err *err) {
     const sgfsi_comm *comm = f->model->ctx.comm;
     const sgfs_data *d = f->model->data;
     bool shared = !e->everywhere;
+    const sgfsi_crop *crop =
+        comm->size > 1 && shared && e->crop != NULL && e->crop->number != NULL ? e->crop : NULL;
+    double *room = NULL;
     if (d->elsewhere != NULL)
         return sgfsi_fail(err, SGFS_EUSAGE, "%s: is a sketch, and the rows are elsewhere.",
                           d->path);
+    if (crop != NULL && crop->rows > 0) {
+        room = malloc((size_t)(f->parts * longest_part(f, crop)) * sizeof *room);
+        if (room == NULL) return sgfsi_fail_memory(err, "what a pass over the data leaves");
+    }
     sgfsi_share mine = shared ? sgfsi_comm_share(comm, f->parts) : (sgfsi_share){0, f->parts};
     sgfsi_scope scope = sgfsi_context_enter(&f->model->ctx);
     sgfsi_ticker ticker = sgfsi_ticker_start(f->log, "A pass over all rows");
@@ -169,13 +212,17 @@ static sgfs_status do_parts(sgfsi_full *f, const errand *e, sgfs_err *err) {
         status = f->err[part].code;
         if (status != SGFS_OK) *err = f->err[part];
     }
-    if (!shared) return status;
+    if (shared && crop != NULL) status = gather_crop(f, crop, room, status, err);
+    free(room);
+    if (!shared || (crop != NULL && status != SGFS_OK)) return status;
+    if (e->sums == NULL) return sgfsi_comm_agree(comm, status, err);
     return sgfsi_comm_gather(comm, status, f->parts, e->count * number, e->stride * number, e->sums,
                              err);
 }
 
-sgfs_status sgfsi_full_each(sgfsi_full *f, sgfsi_block_fn fn, void *user, sgfs_err *err) {
-    const errand e = {.fn = fn, .user = user, .everywhere = true};
+sgfs_status sgfsi_full_each(sgfsi_full *f, sgfsi_block_fn fn, void *user, const sgfsi_crop *crop,
+                            sgfs_err *err) {
+    const errand e = {.fn = fn, .user = user, .crop = crop, .everywhere = crop == NULL};
     return do_parts(f, &e, err);
 }
 
@@ -265,6 +312,8 @@ static sgfs_status look_up(const sgfsi_full *f, const double *theta, double *log
                            double *info, sgfs_err *err) {
     const sgfsi_elsewhere *e = f->model->data->elsewhere;
     int64_t D = f->D, stride = 1 + D + D * D;
+    if (D != e->D)
+        return sgfsi_fail(err, SGFS_ERUNFILE, "The sketch has numbers for other parameters.");
     for (int64_t k = 0; k < e->places; k++) {
         const double *at = e->theta + k * D, *sums = e->sums + k * stride;
         int64_t j = 0;
@@ -292,7 +341,8 @@ static sgfs_status add_up(sgfsi_full *f, likelihood l, double *loglik, double *G
                       .count = 1 + f->D + (info != NULL ? f->D * f->D : 0),
                       .stride = f->stride,
                       .sums = f->sums,
-                      .everywhere = l.harvest != NULL};
+                      .crop = l.harvest != NULL ? l.harvest->crop : NULL,
+                      .everywhere = l.harvest != NULL && l.harvest->crop == NULL};
     if (in_place) sgfsi_sweep_begin(f->sweep, l.theta);
     sgfs_status status = do_parts(f, &e, err);
     if (status != SGFS_OK) return status;

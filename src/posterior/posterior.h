@@ -15,6 +15,7 @@
 #include "base/stop.h"
 #include "model/model.h"
 #include "rows/batch.h"
+#include "rows/shares.h"
 
 /* The place that differences of scores are taken to, and what all rows say there. */
 typedef struct sgfsi_control {
@@ -95,11 +96,20 @@ sgfs_status sgfsi_full_likelihood(sgfsi_full *f, const double *theta, double *lo
 sgfs_status sgfsi_full_eval(sgfsi_full *f, const double *theta, double *lp, double *G, double *A,
                             sgfs_err *err);
 
+/* What a pass that processes share leaves beside sums, which all of them have afterwards: `width`
+ * numbers of each part, or of each `rows` neighbouring rows (a power of 2, at most a block), one
+ * after another. number NULL: nothing, each process has seen its own parts. */
+typedef struct sgfsi_crop {
+    double *number;
+    int64_t width, rows; /* rows 0: of each part */
+} sgfsi_crop;
+
 /* Somebody who wants the scores of all rows at a place. */
 typedef struct sgfsi_harvest {
     /* Rows first .. first + s->n - 1. Parts run side by side, each through its rows in order. */
     void (*take)(void *user, int64_t part, int64_t first, const sgfs_scores *s);
     void *user;
+    const sgfsi_crop *crop; /* NULL: every process wants to see every row */
 } sgfsi_harvest;
 
 /* sgfsi_full_likelihood without information, handing over each row's scores on the way. */
@@ -108,10 +118,6 @@ sgfs_status sgfsi_full_harvest(sgfsi_full *f, const double *theta, const sgfsi_h
 
 /* Something done once with every block of rows. Blocks come in no order, those of a part one after
  * another. */
-enum {
-    SGFSI_FULL_BLOCK = 1024, /* rows of a block; the last may have fewer */
-    SGFSI_FULL_PARTS = 64    /* at most */
-};
 typedef struct sgfsi_block_at {
     int64_t thread;      /* 0 .. f->threads - 1 */
     int64_t part, first; /* the block's part and first row */
@@ -122,8 +128,9 @@ typedef sgfs_status (*sgfsi_block_fn)(void *user, const sgfsi_block_at *at, cons
                                       sgfs_err *err);
 /* Before sums of `count` numbers a part: fewer parts where these would take too much memory. */
 void sgfsi_full_limit(sgfsi_full *f, int64_t count);
-/* In every process; what is written must not depend on the order. */
-sgfs_status sgfsi_full_each(sgfsi_full *f, sgfsi_block_fn fn, void *user, sgfs_err *err);
+/* What is written must not depend on the order. crop: NULL: every process does all of it. */
+sgfs_status sgfsi_full_each(sgfsi_full *f, sgfsi_block_fn fn, void *user, const sgfsi_crop *crop,
+                            sgfs_err *err);
 /* fn adds to `count` numbers of its part; the processes share the parts, whose sums (parts x count)
  * are added up in order into the first `count`. */
 sgfs_status sgfsi_full_sum(sgfsi_full *f, sgfsi_block_fn fn, void *user, int64_t count,

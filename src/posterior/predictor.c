@@ -29,6 +29,7 @@
 
 #include "base/rng.h"
 #include "model/many.h"
+#include "model/scales.h"
 
 enum {
     PART = 512, /* rows handed to the model at a time: bounds its workspace */
@@ -45,8 +46,9 @@ sgfs_status sgfsi_predictor_check(const sgfs_model *m, sgfs_err *err) {
     double *theta = SGFSI_DOUBLES(&arena, m->D), *user = SGFSI_DOUBLES(&arena, m->D);
     bool made = theta != NULL && user != NULL;
     for (int64_t j = 0; made && j < m->D; j++) theta[j] = 0.385 + 0.01 * (double)(j % 100);
-    if (made) m->kind->to_user(m, theta, user);
-    for (int64_t j = 0; made && j < m->D; j++) same = same && fabs(user[j] - theta[j]) < 1e-12;
+    const sgfs_model fixed = sgfsi_model_fixed(m);
+    if (made) m->kind->to_user(&fixed, theta, user);
+    for (int64_t j = 0; made && j < fixed.D; j++) same = same && fabs(user[j] - theta[j]) < 1e-12;
     sgfsi_arena_free(&arena);
     if (!made) return sgfsi_fail_memory(err, "the parameters");
     return same ? SGFS_OK
@@ -66,8 +68,14 @@ sgfs_status sgfsi_predictor_open(sgfsi_predictor *p, const sgfs_model *m, int64_
     const sgfs_model_kind *kind = m->kind;
     bool classes = m->labels.count > 0;
     m = sgfsi_model_near(m, arena);
-    if (m == NULL) return sgfsi_fail_memory(err, "predictions");
-    *p = (sgfsi_predictor){.m = m, .most = most, .keep = keep, .stride = stride_of(keep)};
+    sgfs_model *fixed = sgfsi_arena_alloc(arena, 1, sizeof *fixed);
+    if (m == NULL || fixed == NULL) return sgfsi_fail_memory(err, "predictions");
+    *p = (sgfsi_predictor){.m = fixed, .scales = m->scales};
+    *fixed = sgfsi_model_fixed(m);
+    m = fixed;
+    p->most = most;
+    p->keep = keep;
+    p->stride = stride_of(keep);
     for (int k = 0; k < SGFSI_QUANTILES; k++) p->at[k] = (double[]){0.05, 0.5, 0.95}[k];
     p->width = kind->predict != NULL ? m->outputs : kind->resample != NULL && !classes ? 1 : 0;
     p->drawn = !classes && kind->resample != NULL;
@@ -79,7 +87,7 @@ sgfs_status sgfsi_predictor_open(sgfsi_predictor *p, const sgfs_model *m, int64_
                 SGFSI_ROOM(arena, most * p->width, &p->out, &p->total) &&
                 SGFSI_ROOM(arena, keep > 0 ? most * numbers * p->stride : 0, &p->kept) &&
                 SGFSI_ROOM(arena, part * m->scratch_per_row, &p->scratch);
-    if (kind->by_predictor && keep > 0)
+    if (kind->by_predictor && (keep > 0 || p->scales != NULL))
         made = made && SGFSI_ROOM(arena, most * SGFSI_MANY, &p->eta) &&
                SGFSI_ROOM(arena, m->data->p * SGFSI_MANY, &p->coefficients);
     if (!made) return sgfsi_fail_memory(err, "predictions");
@@ -117,6 +125,7 @@ static void leave_zeros_out(sgfsi_predictor *p) {
 
 void sgfsi_predictor_begin(sgfsi_predictor *p, const sgfs_batch *rows, int64_t first) {
     p->batch = *rows;
+    p->x = rows->x;
     leave_zeros_out(p);
     p->first = first;
     p->known = rows->y != NULL;
@@ -125,6 +134,60 @@ void sgfsi_predictor_begin(sgfsi_predictor *p, const sgfs_batch *rows, int64_t f
     for (int64_t i = 0; i < rows->n; i++) {
         p->top[i] = -INFINITY;
         p->sum[i] = 0;
+    }
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+void sgfsi_predictor_groups(sgfsi_predictor *p, const int64_t *code, bool zero) {
+    p->code = code;
+    p->zero = zero;
+}
+
+/* u ~ N(0, Sigma) of a group that the run has not seen: Sigma = diag(sd) R diag(sd) is in theta. */
+static void draw_group(const sgfsi_predictor *p, const sgfsi_term_scales *t, int64_t k,
+                       const sgfsi_draw *draw, int64_t code, double *u) {
+    double L[SGFSI_MOST_EFFECTS][SGFSI_MOST_EFFECTS], z[SGFSI_MOST_EFFECTS + 1];
+    const double *sd = draw->theta + t->at, *cor = sd + t->q;
+    uint64_t seed = p->seed ^ sgfsi_splitmix((uint64_t)code + (uint64_t)k);
+    int64_t at = draw->at > 0 ? draw->at : 0; /* none of the draws, in warm-up */
+    sgfsi_stream stream = sgfsi_stream_at(seed, draw->chain, at, SGFSI_PREDICT_GROUP);
+    sgfsi_normals(&stream, 2 * ((t->q + 1) / 2), z);
+    for (int64_t i = 0; i < t->q; i++) { /* R = L L', row by row */
+        double left = 1;
+        u[i] = 0;
+        for (int64_t j = 0; j < i; j++) {
+            double r = t->term->correlated ? *cor++ : 0;
+            for (int64_t l = 0; l < j; l++) r -= L[i][l] * L[j][l];
+            L[i][j] = L[j][j] > 0 ? r / L[j][j] : 0;
+            left -= L[i][j] * L[i][j];
+            u[i] += L[i][j] * z[j];
+        }
+        L[i][i] = sqrt(fmax(left, 0));
+        u[i] = sd[i] * (u[i] + L[i][i] * z[i]);
+    }
+}
+
+/* eta += z'u of each row's groups, at one draw. */
+static void add_groups(const sgfsi_predictor *p, const sgfsi_draw *draw, double *eta) {
+    const int64_t terms = p->scales->groups->terms, first = p->batch.p - p->m->data->features;
+    const float *known = draw->effects;
+    for (int64_t k = 0; k < terms; k++) {
+        const sgfsi_term_scales *t = &p->scales->term[k];
+        const sgfsi_term *term = t->term;
+        for (int64_t i = 0; i < p->batch.n; i++) {
+            int64_t code = p->code[i * terms + k], j = 0;
+            const float *at = code >= 0 ? known + code * t->q : NULL;
+            const double *x = p->x + i * p->batch.p + first;
+            double u[SGFSI_MOST_EFFECTS], sum = 0;
+            if (code < 0 && p->zero) continue;
+            if (code < 0) draw_group(p, t, k, draw, code, u);
+            for (int64_t l = 0; at != NULL && l < t->q; l++) u[l] = (double)at[l];
+            if (term->intercept) sum = u[j++];
+            for (int64_t l = 0; l < term->slopes; l++) sum += u[j++] * x[term->slope[l]];
+            eta[i] += sum;
+        }
+        known += term->factor->levels * t->q;
     }
 }
 
@@ -238,6 +301,8 @@ sgfs_status sgfsi_predictor_add(sgfsi_predictor *p, int64_t count, const sgfsi_d
         for (int64_t k = 0; k < some; k++) theta[k] = draw[first + k].theta;
         if (p->eta != NULL)
             sgfsi_many_predictors(p->m, &p->batch, some, theta, p->eta, p->coefficients);
+        for (int64_t k = 0; k < some && p->scales != NULL; k++)
+            add_groups(p, &draw[first + k], p->eta + k * p->batch.n);
         for (int64_t k = 0; k < some && status == SGFS_OK; k++) {
             if (p->eta != NULL) p->batch.eta = p->eta + k * p->batch.n;
             status = add_draw(p, &draw[first + k], err);

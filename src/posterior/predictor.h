@@ -23,13 +23,19 @@
 typedef struct sgfsi_draw {
     const double *theta; /* D */
     uint32_t chain;
-    int64_t at; /* among the kept draws of its chain */
+    int64_t at;           /* among the kept draws of its chain */
+    const float *effects; /* of groups, as sgfs_kept_effects has them; NULL: the model has none */
 } sgfsi_draw;
 
 typedef struct sgfsi_predictor {
-    const sgfs_model *m;
-    uint64_t seed; /* of predictive draws; set it before the first add */
-    int64_t most;  /* rows there is room for */
+    const sgfs_model *m;               /* without its groups, */
+    const struct sgfsi_scales *scales; /* which are these; NULL: it has none */
+    bool zero;                         /* the effects of groups that the run has not seen are 0 */
+    const int64_t *code; /* rows x terms: of the rows at hand. The number of the group; below 0: the
+                          * run has not seen it, and equal numbers are the same group */
+    const double *x;     /* of these rows, for slopes */
+    uint64_t seed;       /* of predictive draws; set it before the first add */
+    int64_t most;        /* rows there is room for */
     double
         at[SGFSI_QUANTILES]; /* shares of quantiles: 0.05, 0.5, 0.95, unless set. The last mirrors
                                  * the first */
@@ -68,6 +74,8 @@ sgfs_status sgfsi_predictor_open(sgfsi_predictor *p, const sgfs_model *m, int64_
 /* Start anew with these rows (at most p->most; borrowed until the next begin). y NULL: targets are
  * not known. first: the number of the first row among all, which must be even. */
 void sgfsi_predictor_begin(sgfsi_predictor *p, const sgfs_batch *rows, int64_t first);
+/* The groups of these rows, of a model that has groups; borrowed likewise. */
+void sgfsi_predictor_groups(sgfsi_predictor *p, const int64_t *code, bool zero);
 /* So many more draws. An error is the model's. */
 sgfs_status sgfsi_predictor_add(sgfsi_predictor *p, int64_t count, const sgfsi_draw *draw,
                                 sgfs_err *err);

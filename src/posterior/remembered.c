@@ -66,7 +66,8 @@ static sgfs_status pass(sgfsi_remembered *r, const sgfs_model *m, const double *
                         int64_t threads, sgfsi_arena *own, sgfs_err *err) {
     sgfsi_full full;
     double loglik, *G = SGFSI_DOUBLES(own, m->D);
-    const sgfsi_harvest harvest = {.take = take, .user = r};
+    const sgfsi_crop crop = {.number = r->a, .width = r->width, .rows = 1};
+    const sgfsi_harvest harvest = {.take = take, .user = r, .crop = &crop};
     if (G == NULL) return sgfsi_fail_memory(err, "the scores at the anchor");
     sgfs_status status = sgfsi_full_open(&full, m, threads, false, own, err);
     full.log = sgfsi_config_log(m->cfg);

@@ -54,7 +54,7 @@ static sgfs_status bound_block(void *user, const sgfsi_block_at *at, const sgfs_
 }
 
 static sgfs_status scan(const sgfs_model *m, const sgfsi_anchor *a, sgfsi_full *f, pass *p,
-                        sgfsi_arena *arena, sgfs_err *err) {
+                        const sgfsi_crop *crop, sgfsi_arena *arena, sgfs_err *err) {
     int64_t D = m->D, room = f->threads * SGFSI_FULL_BLOCK;
     double *C = SGFSI_DOUBLES(arena, D * D);
     p->third = SGFSI_DOUBLES(arena, room);
@@ -70,19 +70,26 @@ static sgfs_status scan(const sgfs_model *m, const sgfsi_anchor *a, sgfsi_full *
     }
     p->C = C;
     f->log = sgfsi_config_log(m->cfg);
-    return sgfsi_full_each(f, bound_block, p, err);
+    return sgfsi_full_each(f, bound_block, p, crop, err);
 }
 
 sgfs_status sgfsi_row_bounds_scan(const sgfs_model *m, const sgfsi_anchor *a, double radius,
-                                  int64_t threads, sgfsi_psi_fn take, void *user, double *growth,
-                                  sgfs_err *err) {
+                                  int64_t threads, sgfsi_psi_fn take, void *user,
+                                  const sgfsi_crop *crop, double *growth, sgfs_err *err) {
     sgfsi_arena arena = {NULL};
     sgfsi_full f;
+    const sgfsi_comm *comm = m->ctx.comm;
+    const int64_t number = sizeof *growth;
     pass p = {.model = m, .anchor = a->theta, .radius = radius, .take = take, .user = user};
     sgfs_status status = sgfsi_full_open(&f, m, threads, false, &arena, err);
-    if (status == SGFS_OK) status = scan(m, a, &f, &p, &arena, err);
+    double *most = SGFSI_DOUBLES(&arena, comm->size); /* of each process */
+    if (status == SGFS_OK && most == NULL) status = sgfsi_fail_memory(err, "the bounds on rows");
+    if (status == SGFS_OK) status = scan(m, a, &f, &p, crop, &arena, err);
     for (int64_t k = 0; status == SGFS_OK && k < f.threads; k++)
-        *growth = fmax(*growth, p.growth[k]);
+        most[comm->rank] = fmax(most[comm->rank], p.growth[k]);
+    if (status == SGFS_OK)
+        status = sgfsi_comm_gather(comm, SGFS_OK, comm->size, number, number, most, err);
+    for (int64_t k = 0; status == SGFS_OK && k < comm->size; k++) *growth = fmax(*growth, most[k]);
     sgfsi_arena_free(&arena);
     return status;
 }
@@ -130,8 +137,9 @@ sgfs_status sgfsi_row_bounds_open(sgfsi_row_bounds *psi, const sgfs_model *m, co
     psi->entries = (psi->N + psi->block - 1) / psi->block;
     psi->largest = SGFSI_DOUBLES(arena, psi->entries);
     if (psi->largest == NULL) return sgfsi_fail_memory(err, "the table of rows");
+    const sgfsi_crop crop = {.number = psi->largest, .width = 1, .rows = psi->block};
     sgfs_status status =
-        sgfsi_row_bounds_scan(m, a, radius, threads, raise_entries, psi, &psi->growth, err);
+        sgfsi_row_bounds_scan(m, a, radius, threads, raise_entries, psi, &crop, &psi->growth, err);
     if (status == SGFS_OK) status = weigh(psi, arena, err);
     psi->seconds = sgfsi_now() - before;
     return status;

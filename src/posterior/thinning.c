@@ -262,10 +262,10 @@ static sgfs_status ask_all(sgfsi_thinning *v, const sgfsi_move *move, double b,
 
 /* n marks as a batch. */
 static sgfs_batch unfold(struct sgfsi_thinning_room *o, const sgfsi_marks_index *index,
-                         const int64_t *mark, int64_t n) {
+                         const sgfsi_mark_at *mark, int64_t n) {
     int64_t p = index->marks->p, entries = 0;
     for (int64_t i = 0; i < n; i++) {
-        const double *head = index->marks->number + mark[i], *row = head + SGFSI_MARK_HEAD;
+        const double *head = index->marks->number + mark[i].place, *row = head + SGFSI_MARK_HEAD;
         int64_t pairs = index->entries > 0 ? (int64_t)-head[SGFSI_MARK_NUMBERS] / 2 : 0;
         o->y[i] = head[SGFSI_MARK_Y];
         o->offset[i] = head[SGFSI_MARK_OFFSET];
@@ -298,12 +298,14 @@ static sgfs_status ask_marked(sgfsi_thinning *v, const sgfsi_move *move, double 
     *vetoed = !(b <= m->most);
     if (move->chain >= m->chains || at_move < 0 || at_move >= moves)
         return sgfsi_fail(err, SGFS_EUSAGE, "the sketch has no marks for more moves than it has");
-    for (int64_t at = index->first[slot]; at < index->first[slot + 1] && !*vetoed;) {
-        int64_t left = index->first[slot + 1] - at, n = left < BLOCK ? left : BLOCK;
-        const sgfs_batch batch = unfold(o, index, index->mark + at, n);
+    const sgfsi_mark_at *mark;
+    int64_t count = sgfsi_marks_of(index, slot, &mark);
+    for (int64_t at = 0; at < count && !*vetoed;) {
+        int64_t n = count - at < BLOCK ? count - at : BLOCK;
+        const sgfs_batch batch = unfold(o, index, mark + at, n);
         answer(v, move, &batch);
         for (int64_t i = 0; i < n && status == SGFS_OK; i++) {
-            const double *head = m->number + index->mark[at + i];
+            const double *head = m->number + mark[at + i].place;
             double weight = head[SGFSI_MARK_WEIGHT], psi = head[SGFSI_MARK_PSI];
             double value = weight * o->R[i];
             status = check_bound(v, 0, weight, b * psi, value, err);

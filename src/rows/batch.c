@@ -171,7 +171,12 @@ sgfs_status sgfsi_batcher_open(sgfsi_batcher *b, const sgfs_data *data,
     status = sgfsi_rows_open(&b->rows, data, plan, arena, err);
     if (scheme->init != NULL) scheme->init(&b->urn, b->state);
     b->rows.batch.gamma = scheme->gamma(&b->urn);
-    return status;
+    if (status != SGFS_OK || plan.gatherer.dealt == NULL) return status;
+    b->exchange = sgfsi_arena_alloc(arena, 1, sizeof *b->exchange);
+    b->mine = sgfsi_arena_alloc(arena, plan.n, sizeof *b->mine);
+    if (b->exchange == NULL || b->mine == NULL) return sgfsi_fail_memory(err, "a minibatch");
+    return sgfsi_exchange_open(b->exchange, data, plan.gatherer.dealt, plan.n, &b->visit, arena,
+                               err);
 }
 
 /* The rows of an iteration into b->later; which they are is known before it comes. */
@@ -194,13 +199,22 @@ const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpo
     int64_t *row = b->later;
     b->later = b->row;
     b->row = row;
-    if (sgfsi_pages_rows(&b->visit, b->data, b->row, b->urn.n, err) != SGFS_OK) return NULL;
+    const sgfs_batch *dealt = NULL;
+    if (b->exchange != NULL) {
+        dealt = sgfsi_rows_dealt(&b->rows, b->exchange, b->row, b->urn.n, err);
+        if (dealt == NULL) return NULL;
+    } else if (sgfsi_pages_rows(&b->visit, b->data, b->row, b->urn.n, err) != SGFS_OK) {
+        return NULL;
+    }
     /* Where the disk is slow, pages are asked for AHEAD iterations before, all of these at first;
      * where it is not, the next iteration's first rows are fetched while this one computes. */
     for (int64_t k = was_cold ? AHEAD : 1; b->visit.cold > 0 && k <= AHEAD; k++) {
         draw(b, t + k, purpose);
-        sgfsi_pages_ahead(b->data, b->later, b->urn.n);
+        int64_t n = b->urn.n, *ahead = b->exchange != NULL ? b->mine : b->later;
+        if (b->exchange != NULL) n = sgfsi_exchange_mine(b->exchange, b->later, n, b->mine);
+        sgfsi_pages_ahead(b->data, ahead, n);
     }
+    if (dealt != NULL) return dealt;
     const sgfs_batch *batch = beside ? sgfsi_rows_beside_drawn(&b->rows, b->row, b->urn.n)
                                      : sgfsi_rows_drawn(&b->rows, b->row, b->urn.n);
     if (b->visit.cold > 0) return batch;

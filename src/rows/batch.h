@@ -4,8 +4,7 @@
 #pragma once
 
 #include "base/rng.h"
-#include "rows/pages.h"
-#include "rows/rows.h"
+#include "rows/exchange.h"
 
 extern const sgfs_scheme_kind sgfs_scheme_with, sgfs_scheme_without, sgfs_scheme_chunks;
 extern const sgfs_scheme_kind *const sgfsi_schemes[]; /* NULL-terminated */
@@ -36,6 +35,8 @@ typedef struct sgfsi_batcher {
     sgfs_when later_for; /* which; iteration -1: none */
     sgfsi_pages visit;
     sgfsi_rows rows;
+    sgfsi_exchange *exchange; /* rows are dealt; NULL: they are not */
+    int64_t *mine;            /* n */
 } sgfsi_batcher;
 
 /* SGFS_EUSAGE where the rows have weights and the scheme cannot draw by them, or where it needs
@@ -49,6 +50,7 @@ sgfs_status sgfsi_batcher_open(sgfsi_batcher *b, const sgfs_data *data,
                                const sgfs_scheme_kind *scheme, sgfsi_rows_plan plan,
                                sgfsi_arena *arena, sgfs_err *err);
 /* The batch of iteration t; purpose keeps the filling of the Fisher matrix apart from the steps.
+ * Collective where rows are dealt, and then never beside.
  * beside: without the rows themselves, which are b->row of the data. NULL where the rows cannot be
  * read: err says why. */
 const sgfs_batch *sgfsi_batcher_next(sgfsi_batcher *b, int64_t t, uint32_t purpose, bool beside,

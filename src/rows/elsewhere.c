@@ -129,7 +129,8 @@ static int by_value(const void *a, const void *b) {
 }
 
 /* The values of all parts, each once, to out (MOST_VALUES for each part); 0: too many to list. */
-static int64_t merge_values(int64_t n, const sgfsi_json *const *part, const char *key, value *out) {
+static int64_t merge_values(int64_t n, const sgfsi_json *const *part, bool words, value *out) {
+    const char *key = words ? "words" : "values";
     int64_t count = 0, kept = 0;
     for (int64_t k = 0; k < n; k++) {
         const sgfsi_json *list = sgfsi_json_get(part[k], key),
@@ -137,7 +138,8 @@ static int64_t merge_values(int64_t n, const sgfsi_json *const *part, const char
         int64_t values = sgfsi_json_length(list);
         if (values < 1 || values > MOST_VALUES) return 0;
         for (int64_t i = 0; i < values; i++, count++) {
-            out[count] = (value){.word = sgfsi_json_as_text(sgfsi_json_at(list, i))};
+            const char *word = sgfsi_json_as_text(sgfsi_json_at(list, i));
+            out[count] = (value){.word = !words ? NULL : word != NULL ? word : ""};
             (void)sgfsi_json_as_num(sgfsi_json_at(list, i), &out[count].number);
             (void)sgfsi_json_as_num(sgfsi_json_at(rows, i), &out[count].rows);
         }
@@ -180,7 +182,7 @@ sgfsi_json *sgfsi_columns_merge(int64_t n, const sgfsi_json *const *part, const 
     value *values = malloc((size_t)(n * MOST_VALUES) * sizeof *values);
     if (values == NULL) return sgfsi_fail_memory(err, "the columns"), NULL;
     const char *key = words ? "words" : "values";
-    int64_t count = merge_values(n, part, key, values);
+    int64_t count = merge_values(n, part, words, values);
     for (int64_t k = 0; k < n; k++) {
         rows += sgfsi_json_get_int(part[k], "rows", 0);
         counted += sgfsi_json_get_int(part[k], "counted", 0);
@@ -309,11 +311,13 @@ sgfs_data *sgfsi_data_elsewhere(const sgfsi_json *data, const sgfsi_json *column
     d->scales_binary = sgfsi_json_get_flag(data, "scales_binary");
     d->weight_name = sgfsi_arena_text(&d->arena, sgfsi_json_get_text(data, "weights", ""));
     d->exposure_name = sgfsi_arena_text(&d->arena, sgfsi_json_get_text(data, "exposure", ""));
-    sgfs_status status = sgfsi_columns_take(d, columns, err);
+    sgfs_status status = d->N > 0 && d->total > 0 && isfinite(d->total)
+                             ? sgfsi_columns_take(d, columns, err)
+                             : sgfsi_fail(err, SGFS_ERUNFILE, "The sketch is of no rows.");
     if (status == SGFS_OK && sgfsi_json_get_flag(data, "standardized"))
         status = sgfsi_data_standardize(d, NULL, NULL, err);
-    if (status == SGFS_OK && sgfsi_arena_failed(&d->arena))
-        status = sgfsi_fail_memory(err, "the columns");
+    bool lost = sgfsi_arena_failed(&d->arena) || (recipe != NULL && d->recipe == NULL);
+    if (status == SGFS_OK && lost) status = sgfsi_fail_memory(err, "the columns");
     if (status == SGFS_OK) return d;
     sgfs_data_free(d);
     return NULL;

@@ -2,7 +2,10 @@
  * gatherer.c: rows for a device that keeps a copy of all of them and gathers batches from it
  * (context/device/device.h). Devices on the host have no such copy: gather.c reads the table.
  */
+#include "base/memory.h"
 #include "rows/rows.h"
+
+#include <string.h>
 
 static void drop_kept(const void *user, void *kept) {
     const sgfs_device *dev = user;
@@ -42,4 +45,28 @@ sgfs_status sgfsi_gatherer_open(sgfsi_gatherer *g, const sgfs_data *d, const sgf
     }
     g->kept = kept;
     return SGFS_OK;
+}
+
+/* Rows of packed files lie on a disk that all processes reach, and are mapped; other rows are in the
+ * memory of each. A file of a single chunk is one array, from which rows are taken as they lie. */
+static bool can_be_dealt(const sgfs_data *d) {
+    const sgfsi_table *t = &d->table;
+    bool packed = t->parts > 0 && d->subset == NULL;
+    for (int64_t k = 0; packed && k < t->parts; k++) packed = t->part[k].packed != NULL;
+    return packed && (t->parts > 1 || t->part[0].packed->chunks > 1);
+}
+
+sgfs_status sgfsi_gatherer_deal(sgfsi_gatherer *g, const sgfs_data *d, const char *how,
+                                const sgfsi_comm *comm, sgfs_err *err) {
+    bool on = strcmp(how, "on") == 0, off = strcmp(how, "off") == 0, can = can_be_dealt(d);
+    if (comm->size == 1 || off || (!on && !can)) return SGFS_OK;
+    if (!can && d->subset == NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--deal on: %s: rows are dealt to processes from packed files, which "
+                          "`sgfs pack` makes, of more than a chunk.",
+                          d->path);
+    bool deal = can && (on || sgfsi_data_mapped_bytes(d) > sgfsi_memory());
+    sgfs_status status = sgfsi_comm_broadcast(comm, SGFS_OK, (int64_t)sizeof deal, &deal, err);
+    if (status == SGFS_OK && deal) g->dealt = comm;
+    return status;
 }

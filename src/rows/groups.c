@@ -102,20 +102,21 @@ static sgfs_status read_cells(const sgfs_data *d, const char *name, double *cell
     return status;
 }
 
-/* "b12", "17", or "17:b12" */
+void sgfsi_level_append(char text[SGFSI_LEVEL_ROOM], int64_t c, const char *word, double x) {
+    char number[SGFSI_NUM_CHARS];
+    size_t used = c > 0 ? strlen(text) : 0;
+    if (word == NULL) sgfsi_format_num(number, x);
+    snprintf(text + used, SGFSI_LEVEL_ROOM - used, "%s%.250s", c > 0 ? ":" : "",
+             word != NULL ? word : number);
+}
+
 static const char *name_level(sgfs_data *d, int64_t columns, const sgfsi_dictionary *const *words,
                               double *const *value, const int64_t *place) {
-    char text[256] = "";
-    size_t used = 0;
+    char text[SGFSI_LEVEL_ROOM];
     for (int64_t c = 0; c < columns; c++) {
         double x = value[c][place[c]];
-        char number[SGFSI_NUM_CHARS];
-        sgfsi_format_num(number, x);
-        const char *word = words[c] != NULL && x >= 0 && x < (double)words[c]->count
-                               ? words[c]->word[(int64_t)x]
-                               : number;
-        int n = snprintf(text + used, sizeof text - used, "%s%.60s", c > 0 ? ":" : "", word);
-        used += (size_t)n;
+        bool word = words[c] != NULL && x >= 0 && x < (double)words[c]->count;
+        sgfsi_level_append(text, c, word ? words[c]->word[(int64_t)x] : NULL, x);
     }
     return sgfsi_arena_text(&d->arena, text);
 }
@@ -130,6 +131,8 @@ static sgfs_status open_factor(sgfs_data *d, const sgfsi_term_spec *spec,
     sgfs_status status = cell != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the groups");
     for (int64_t c = 0; c < spec->columns && status == SGFS_OK; c++) {
         words[c] = words_of(kept, spec->column[c]);
+        factor->column[c] = sgfsi_arena_text(&d->arena, spec->column[c]);
+        factor->words[c] = words[c] != NULL;
         status = read_cells(d, spec->column[c], cell, err);
         if (status == SGFS_OK) count[c] = number_values(d, cell, &value[c]);
         if (status == SGFS_OK && count[c] == 0) status = sgfsi_fail_memory(err, "the groups");
@@ -159,6 +162,7 @@ static sgfs_status open_factor(sgfs_data *d, const sgfsi_term_spec *spec,
         if (factor->level[g] == NULL) status = sgfsi_fail_memory(err, "the groups");
     }
     factor->name = name;
+    factor->columns = spec->columns;
     factor->code = code;
     factor->levels = levels;
     free(cell);
@@ -190,7 +194,8 @@ static sgfs_status open_term(sgfs_data *d, const sgfsi_term_spec *spec, sgfsi_te
 sgfs_status sgfsi_groups_open(sgfs_data *d, const sgfsi_group_spec *spec,
                               const sgfsi_group_words *words, sgfs_err *err) {
     sgfsi_groups *g = sgfsi_arena_alloc(&d->arena, 1, sizeof *g);
-    sgfs_status status = g != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the groups");
+    sgfs_status status = SGFS_OK;
+    if (g == NULL) return sgfsi_fail_memory(err, "the groups");
     for (int64_t k = 0; k < spec->terms && status == SGFS_OK; k++) {
         const sgfsi_term_spec *s = &spec->term[k];
         char name[SGFSI_MOST_NESTED * 64] = "";
@@ -212,4 +217,74 @@ sgfs_status sgfsi_groups_open(sgfs_data *d, const sgfsi_group_spec *spec,
     g->terms = spec->terms;
     d->groups = g;
     return status;
+}
+
+/* ---- for new rows ---------------------------------------------------------------------------- */
+
+void sgfsi_groups_describe(const sgfsi_groups *g, sgfsi_json *list) {
+    for (int64_t k = 0; k < g->terms; k++) {
+        const sgfsi_term *t = &g->term[k];
+        sgfsi_json *term = sgfsi_json_object_in(list, NULL);
+        sgfsi_json_text(term, "factor", t->factor->name);
+        sgfsi_json *columns = sgfsi_json_array_in(term, "columns");
+        for (int64_t c = 0; c < t->factor->columns; c++) {
+            sgfsi_json *column = sgfsi_json_object_in(columns, NULL);
+            sgfsi_json_text(column, "name", t->factor->column[c]);
+            sgfsi_json_flag(column, "words", t->factor->words[c]);
+        }
+        sgfsi_json_int(term, "levels", t->factor->levels);
+        sgfsi_json_flag(term, "intercept", t->intercept);
+        sgfsi_json_flag(term, "correlated", t->correlated);
+        sgfsi_json *effects = sgfsi_json_array_in(term, "effects");
+        for (int64_t i = 0; i < t->q; i++) sgfsi_json_text(effects, NULL, t->effect[i]);
+    }
+}
+
+static bool recall_term(sgfs_data *d, const sgfsi_json *said, sgfsi_term *t) {
+    const sgfsi_json *columns = sgfsi_json_get(said, "columns"),
+                     *effects = sgfsi_json_get(said, "effects");
+    sgfsi_factor *f = t->factor = sgfsi_arena_alloc(&d->arena, 1, sizeof *f);
+    if (f == NULL) return false;
+    f->name = sgfsi_arena_text(&d->arena, sgfsi_json_get_text(said, "factor", ""));
+    f->columns = sgfsi_json_length(columns);
+    f->levels = sgfsi_json_get_int(said, "levels", 0);
+    t->q = sgfsi_json_length(effects);
+    t->intercept = sgfsi_json_get_flag(said, "intercept");
+    t->correlated = sgfsi_json_get_flag(said, "correlated");
+    if (f->columns < 1 || f->columns > SGFSI_MOST_NESTED || f->levels < 1 || t->q < 1 ||
+        t->q > SGFSI_MOST_EFFECTS)
+        return false;
+    for (int64_t c = 0; c < f->columns; c++) {
+        const sgfsi_json *column = sgfsi_json_at(columns, c);
+        f->column[c] = sgfsi_arena_text(&d->arena, sgfsi_json_get_text(column, "name", ""));
+        f->words[c] = sgfsi_json_get_flag(column, "words");
+    }
+    for (int64_t i = 0; i < t->q; i++) {
+        const char *name = sgfsi_json_as_text(sgfsi_json_at(effects, i));
+        int64_t j = 0;
+        if (name == NULL) return false;
+        t->effect[i] = sgfsi_arena_text(&d->arena, name);
+        if (i == 0 && t->intercept) continue;
+        while (j < d->features && strcmp(d->feature[j].name, name) != 0) j++;
+        if (j == d->features) return false;
+        t->slope[t->slopes++] = j;
+    }
+    return true;
+}
+
+sgfs_status sgfsi_groups_recall(sgfs_data *d, const sgfsi_json *list, sgfs_err *err) {
+    sgfsi_groups *g = sgfsi_arena_alloc(&d->arena, 1, sizeof *g);
+    int64_t terms = sgfsi_json_length(list);
+    bool known = terms >= 1 && terms <= SGFSI_MOST_TERMS;
+    for (int64_t k = 0; k < terms && known && g != NULL; k++)
+        known = recall_term(d, sgfsi_json_at(list, k), &g->term[k]);
+    if (g == NULL || sgfsi_arena_failed(&d->arena)) return sgfsi_fail_memory(err, "the groups");
+    if (!known)
+        return sgfsi_fail(
+            err, SGFS_ERUNFILE,
+            "The run does not say all of its groups: it was made by an older sgfs, or "
+            "is damaged. Sample once more to predict with it.");
+    g->terms = terms;
+    d->groups = g;
+    return SGFS_OK;
 }

@@ -40,9 +40,14 @@ typedef struct sgfsi_group_spec {
 /* The groups of a factor, in order of their values. */
 typedef struct sgfsi_factor {
     const char *name; /* "user", "school:class" */
+    int64_t columns;  /* that make it together */
+    const char *column[SGFSI_MOST_NESTED];
+    bool words[SGFSI_MOST_NESTED]; /* of the column: it holds words */
     int64_t levels;
-    const int32_t *code; /* by row of the table: 0 .. levels - 1; -1: the row is left out */
-    const char **level;  /* levels: what they are called */
+    const int32_t
+        *code;          /* by row of the table: 0 .. levels - 1; -1: the row is left out. NULL: of a
+                          * run whose rows are not at hand */
+    const char **level; /* levels: what they are called; NULL: as above */
 } sgfsi_factor;
 
 typedef struct sgfsi_term {
@@ -69,6 +74,16 @@ typedef struct sgfsi_group_words {
     struct sgfsi_dictionary *words;
 } sgfsi_group_words;
 sgfs_status sgfsi_groups_keep_words(struct sgfs_data *d, sgfsi_group_words *kept, sgfs_err *err);
+
+/* What a group is called, of the cells of its factor's columns: "b12", "17", "17:b12". The cell of
+ * column c is appended to text, which c = 0 begins; word NULL: the cell is the number x. */
+enum { SGFSI_LEVEL_ROOM = 1200 };
+void sgfsi_level_append(char text[SGFSI_LEVEL_ROOM], int64_t c, const char *word, double x);
+
+/* What is to be known of terms for new rows, and d->groups from that, without rows. SGFS_ERUNFILE:
+ * it is not all there. */
+void sgfsi_groups_describe(const sgfsi_groups *g, struct sgfsi_json *list);
+sgfs_status sgfsi_groups_recall(struct sgfs_data *d, const struct sgfsi_json *list, sgfs_err *err);
 
 /* d->groups, from the columns of role SGFSI_ROLE_GROUP. After the features are known. */
 sgfs_status sgfsi_groups_open(struct sgfs_data *d, const sgfsi_group_spec *spec,

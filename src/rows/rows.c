@@ -8,7 +8,7 @@
  * Room is made once. Rows of a minibatch may repeat, so that all of them could be the longest one;
  * rows that come once have no more entries than the table.
  */
-#include "rows/rows.h"
+#include "rows/exchange.h"
 
 static bool open_sparse(sgfsi_rows *r, const sgfs_data *d, const sgfsi_rows_plan *plan,
                         sgfsi_arena *arena) {
@@ -31,10 +31,11 @@ sgfs_status sgfsi_rows_open(sgfsi_rows *r, const sgfs_data *d, sgfsi_rows_plan p
                             sgfsi_arena *arena, sgfs_err *err) {
     const sgfs_device *dev = plan.gatherer.device;
     if (d->elsewhere != NULL)
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%s: is a sketch, and the rows are elsewhere: `sgfs sample` can draw from "
-                          "it, and nothing else.",
-                          d->path);
+        return sgfsi_fail(
+            err, SGFS_EUSAGE,
+            "%s: is a sketch, and the rows are elsewhere: `sgfs sample` can draw from "
+            "it, and nothing else.",
+            d->path);
     bool staged = dev != NULL && dev->ops->put != NULL && plan.gatherer.kept == NULL;
     *r = (sgfsi_rows){.data = d, .gatherer = plan.gatherer, .y = SGFSI_DOUBLES(arena, plan.n)};
     bool sparse = plan.sparse && d->table.type == SGFSI_CSR;
@@ -176,6 +177,13 @@ const sgfs_batch *sgfsi_rows_beside_drawn(sgfsi_rows *r, const int64_t *row, int
 const sgfs_batch *sgfsi_rows_drawn(sgfsi_rows *r, const int64_t *row, int64_t n) {
     const place p = {.row = row, .subset = r->data->subset};
     sgfsi_data_rows_pick(r->data, row, n, host_room(r), r->y);
+    return fill(r, &p, n);
+}
+
+const sgfs_batch *sgfsi_rows_dealt(sgfsi_rows *r, struct sgfsi_exchange *x, const int64_t *row,
+                                   int64_t n, sgfs_err *err) {
+    const place p = {.row = row, .subset = r->data->subset};
+    if (sgfsi_exchange_rows(x, row, n, host_room(r), r->y, err) != SGFS_OK) return NULL;
     return fill(r, &p, n);
 }
 

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "context/comm/comm.h"
 #include "rows/data.h"
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -104,15 +105,21 @@ bool sgfsi_data_stored(const sgfs_data *d, int64_t first, int64_t n, sgfsi_side_
 /* ---- batches --------------------------------------------------------------------------------- */
 
 /* Who gathers the rows of batches, and in whose memory they lie: the device (NULL: the host), from
- * the copy of all rows that it keeps, or, where it keeps none, the host for it. */
+ * the copy of all rows that it keeps, or, where it keeps none, the host for it. Of dealt rows each of
+ * several processes gathers its own (shares.h). */
 typedef struct sgfsi_gatherer {
     const sgfs_device *device;
     void *kept;
+    const sgfsi_comm
+        *dealt; /* minibatches are put together by these processes; NULL: by each alone */
 } sgfsi_gatherer;
 
 /* The copy goes with the arena. */
 sgfs_status sgfsi_gatherer_open(sgfsi_gatherer *g, const sgfs_data *d, const sgfs_device *device,
                                 sgfsi_arena *arena, sgfs_err *err);
+/* g->dealt, by --deal: "on", "off", or "auto": where the files exceed the memory. Collective. */
+sgfs_status sgfsi_gatherer_deal(sgfsi_gatherer *g, const sgfs_data *d, const char *how,
+                                const sgfsi_comm *comm, sgfs_err *err);
 
 typedef struct sgfsi_rows_plan {
     int64_t n;               /* rows at most */
@@ -140,6 +147,8 @@ typedef struct sgfsi_rows {
     sgfs_batch aside; /* what is beside them */
 } sgfsi_rows;
 
+struct sgfsi_exchange; /* exchange.h */
+
 sgfs_status sgfsi_rows_open(sgfsi_rows *r, const sgfs_data *d, sgfsi_rows_plan plan,
                             sgfsi_arena *arena, sgfs_err *err);
 /* Each fills the room and gives r->batch, which is good until the next call, as long as r does not
@@ -149,6 +158,10 @@ const sgfs_batch *sgfsi_rows_range(sgfsi_rows *r, int64_t first, int64_t n);
 const sgfs_batch *sgfsi_rows_beside(sgfsi_rows *r, int64_t first, int64_t n);
 /* rows row[0..n) of the data, drawn in proportion to their weights: each counts once; */
 const sgfs_batch *sgfsi_rows_drawn(sgfsi_rows *r, const int64_t *row, int64_t n);
+/* The same of rows that are dealt, each from the process that has it: collective. NULL where one of
+ * them failed: err says why, everywhere. */
+const sgfs_batch *sgfsi_rows_dealt(sgfsi_rows *r, struct sgfsi_exchange *x, const int64_t *row,
+                                   int64_t n, sgfs_err *err);
 const sgfs_batch *sgfsi_rows_beside_drawn(sgfsi_rows *r, const int64_t *row, int64_t n);
 /* rows row[0..n) of the table, whatever rows the data have, with their weights. */
 const sgfs_batch *sgfsi_rows_table(sgfsi_rows *r, const int64_t *row, int64_t n);

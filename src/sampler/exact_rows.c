@@ -106,9 +106,13 @@ static sgfs_status plan_marked(sgfsi_plan *plan, const sgfsi_marks *m, sgfs_err 
 static sgfs_status plan_scan(sgfsi_plan *plan, const sgfs_model *m, sgfs_err *err) {
     settings *set = plan->settings;
     const sgfsi_elsewhere *elsewhere = m->data->elsewhere;
-    bool on = strcmp(set->scan, "on") == 0, off = strcmp(set->scan, "off") == 0;
+    bool on = strcmp(set->scan, "on") == 0, off = strcmp(set->scan, "off") == 0, pay = false;
     if (m->kind->whole != NULL) on = false, off = true; /* no row is asked */
-    if (elsewhere != NULL || (!on && !off && !(plan->ess > 0) && sgfsi_marks_pay(m))) on = true;
+    if (elsewhere == NULL && !on && !off && !(plan->ess > 0)) {
+        sgfs_status status = sgfsi_marks_pay(m, &pay, err);
+        if (status != SGFS_OK) return status;
+    }
+    if (elsewhere != NULL || pay) on = true;
     set->scan = on ? "on" : "off";
     if (on && plan->ess > 0)
         return sgfsi_fail(err, SGFS_EUSAGE,
@@ -147,6 +151,8 @@ static sgfs_status open_marks(sgfs_sampler *s, exact *e, sgfs_err *err) {
         s->full.rows_touched += s->model->data->N;
     }
     const sgfsi_marks *m = elsewhere != NULL ? elsewhere->marks : &e->marks;
+    if (status == SGFS_OK && m->p != s->model->data->p)
+        status = sgfsi_fail(err, SGFS_ERUNFILE, "The sketch has rows of other columns.");
     if (status == SGFS_OK) status = sgfsi_marks_open(&e->index, m, s->arena, err);
     if (status != SGFS_OK) return status;
     e->psi = (sgfsi_row_bounds){.model = s->model,

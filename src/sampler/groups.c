@@ -114,6 +114,7 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
         return sgfsi_fail(err, SGFS_ENUMERIC, "the log likelihood is not finite (diverged)");
     if (warming) e->learned++;
     else keep_effects(e);
+    if (now->want_lp) sgfsi_groups_keep(e);
     s->full.rows_touched += m->N;
     memcpy(theta, e->at.theta, (size_t)m->base * sizeof *theta);
     for (int64_t k = 0; k < m->terms; k++) sgfsi_mixed_put(m, k, e->at.term[k].shape, theta);
@@ -161,6 +162,8 @@ static sgfs_status open_groups(sgfs_sampler *s, sgfs_err *err) {
         memcpy(e->at.term[k].v, from->v, (size_t)(t->G * t->q) * sizeof(double));
     }
     if (!made) return sgfsi_fail_memory(err, "the sampler");
+    status = sgfsi_groups_keep_open(e, err);
+    if (status != SGFS_OK) return status;
     if (first != NULL) {
         memcpy(e->at.theta, m->theta, (size_t)m->base * sizeof *m->theta);
         return SGFS_OK;
@@ -196,6 +199,7 @@ static void fields(const sgfs_sampler *s, sgfsi_fields *list) {
         SGFSI_FIELD(list, "square", e->square[k], t->G * t->q);
         sgfsi_fields_leave(list);
     }
+    sgfsi_groups_keep_fields(e, list);
 }
 
 static const char *const stats[] = {[LP] = SGFSI_STAT_LP,
@@ -209,6 +213,8 @@ static const sgfs_option options[] = {
      "prior of standard deviations between groups (half-t: 3 degrees of freedom)"},
     {"sampler.group_scale", "group-scale", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,
      "its scale (auto: 2.5, or 2.5 sd(y) of a linear model; divided by sd(x) for slopes)"},
+    {"sampler.keep_groups", "keep-groups", SGFS_INTEGER, "auto", 0, 1e9, NULL,
+     "draws of all effects that the run keeps, for predictions (auto: 400, or 16 MB of them)"},
     SGFSI_OPTIONS_END};
 
 const sgfs_sampler_kind sgfs_sampler_groups = {
@@ -224,4 +230,6 @@ const sgfs_sampler_kind sgfs_sampler_groups = {
     .step = step,
     .fields = fields,
     .effects = sgfsi_groups_effects,
+    .kept_effects = sgfsi_groups_kept_effects,
+    .effects_now = sgfsi_groups_effects_now,
 };

@@ -13,6 +13,14 @@
 /* Iterations and terms that name the stream of a term's groups. */
 enum { SGFSI_GROUP_STREAMS = 2 * SGFSI_MOST_TERMS };
 
+/* Draws of all effects that a chain keeps, evenly spaced: room for so many, and of the draws that the
+ * chain hands over number every, 2 every, ... (from 1). When there is no room for a further one,
+ * every second one goes. */
+typedef struct sgfsi_groups_kept {
+    int64_t numbers, room, count, every, seen;
+    float *u; /* room x numbers */
+} sgfsi_groups_kept;
+
 typedef struct sgfsi_groups_chain {
     sgfsi_mixed own;
     const sgfsi_mixed *mixed; /* the first chain's */
@@ -24,6 +32,7 @@ typedef struct sgfsi_groups_chain {
     double *L, *centre, *d[2]; /* p x p + p; p: centre of beta; p: from there, before and after */
     double *mean[SGFSI_MOST_TERMS], *square[SGFSI_MOST_TERMS]; /* G x q: of effects after warm-up */
     double kept;                                               /* iterations in them */
+    sgfsi_groups_kept draws;
     /* The move that is being made. */
     int64_t k, t;
     double a;
@@ -87,7 +96,15 @@ static inline double sgfsi_group_density(double x) {
 }
 
 /* The hook `effects` (groups_effects.c). */
-sgfsi_json *sgfsi_groups_effects(const sgfs_sampler *const *chain, int64_t chains);
+sgfs_status sgfsi_groups_effects(const sgfs_sampler *const *chain, int64_t chains, sgfsi_json **out,
+                                 sgfs_err *err);
+/* Draws of effects (groups_kept.c): room for them; a draw has been handed over; their state; hooks. */
+sgfs_status sgfsi_groups_keep_open(sgfsi_groups_chain *e, sgfs_err *err);
+void sgfsi_groups_keep(sgfsi_groups_chain *e);
+void sgfsi_groups_keep_fields(sgfsi_groups_chain *e, sgfsi_fields *list);
+bool sgfsi_groups_kept_effects(const sgfs_sampler *const *chain, int64_t chains,
+                               sgfs_kept_effects *out);
+int64_t sgfsi_groups_effects_now(const sgfs_sampler *s, float *out);
 
 /* ---- moves (groups_moves.c, groups_scales.c), of term e->k in iteration e->t ------------------- */
 

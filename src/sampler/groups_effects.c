@@ -46,7 +46,8 @@ static void put_term(sgfsi_json *list, const sgfs_sampler *const *chain, int64_t
     sgfsi_json_nums(o, "sd", t->G * t->q, sd);
 }
 
-sgfsi_json *sgfsi_groups_effects(const sgfs_sampler *const *chain, int64_t chains) {
+sgfs_status sgfsi_groups_effects(const sgfs_sampler *const *chain, int64_t chains, sgfsi_json **out,
+                                 sgfs_err *err) {
     const sgfsi_mixed *m = state_of(chain[0])->mixed;
     double kept = 0;
     int64_t most = 0;
@@ -55,15 +56,17 @@ sgfsi_json *sgfsi_groups_effects(const sgfs_sampler *const *chain, int64_t chain
         int64_t numbers = m->term[k].G * m->term[k].q;
         most = numbers > most ? numbers : most;
     }
+    *out = NULL;
+    if (!(kept > 1)) return SGFS_OK;
     sgfsi_arena arena = {NULL};
     double *mean, *sd;
-    sgfsi_json *o = NULL;
-    if (kept > 1 && SGFSI_ROOM(&arena, most, &mean, &sd)) {
-        o = sgfsi_json_object();
+    bool room = SGFSI_ROOM(&arena, most, &mean, &sd);
+    if (room) {
+        sgfsi_json *o = *out = sgfsi_json_object();
         sgfsi_json_num(o, "draws", kept);
         sgfsi_json *list = sgfsi_json_array_in(o, "terms");
         for (int64_t k = 0; k < m->terms; k++) put_term(list, chain, chains, k, mean, sd);
     }
     sgfsi_arena_free(&arena);
-    return o;
+    return room && *out != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the effects of groups");
 }

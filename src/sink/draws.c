@@ -266,10 +266,33 @@ void sgfs_draws_free(sgfs_draws *draws) {
     sgfsi_json_free(draws->header);
     sgfsi_json_free(draws->audit);
     free(draws->effects);
+    sgfsi_kept_effects_free(&draws->effect_draws);
     free(draws);
 }
 
+void sgfsi_kept_effects_free(sgfs_kept_effects *kept) {
+    free(kept->chain);
+    free(kept->draw);
+    free(kept->u);
+    *kept = (sgfs_kept_effects){0};
+}
+
 /* ---- copying --------------------------------------------------------------------------------- */
+
+static void *copy_of(const void *from, int64_t count, size_t size) {
+    void *to = malloc((size_t)count * size + 1);
+    return to != NULL ? memcpy(to, from, (size_t)count * size) : NULL;
+}
+
+static bool copy_kept(const sgfs_kept_effects *from, sgfs_kept_effects *to) {
+    if (from->count == 0) return true;
+    to->count = from->count;
+    to->numbers = from->numbers;
+    to->chain = copy_of(from->chain, from->count, sizeof *from->chain);
+    to->draw = copy_of(from->draw, from->count, sizeof *from->draw);
+    to->u = copy_of(from->u, from->count * from->numbers, sizeof *from->u);
+    return to->chain != NULL && to->draw != NULL && to->u != NULL;
+}
 
 sgfs_draws *sgfsi_draws_copy(const sgfs_draws *d, sgfs_err *err) {
     sgfs_draws *copy = sgfsi_draws_new(sgfsi_json_copy(d->header), err);
@@ -287,7 +310,8 @@ sgfs_draws *sgfsi_draws_copy(const sgfs_draws *d, sgfs_err *err) {
     copy->audit = sgfsi_json_copy(d->audit);
     copy->effects = d->effects != NULL ? strdup(d->effects) : NULL;
     if (status == SGFS_OK && (state == NULL || (copy->audit == NULL) != (d->audit == NULL) ||
-                              (copy->effects == NULL) != (d->effects == NULL)))
+                              (copy->effects == NULL) != (d->effects == NULL) ||
+                              !copy_kept(&d->effect_draws, &copy->effect_draws)))
         status = sgfsi_fail_memory(err, "the draws");
     if (status != SGFS_OK) {
         free(state);

@@ -62,6 +62,7 @@ struct sgfs_draws {
     char *path;  /* the run file it was read from; NULL: none; malloc'ed */
     char *
         effects; /* of groups, as JSON text (SGFSI_NOTE_EFFECTS); NULL: there are none; malloc'ed */
+    sgfs_kept_effects effect_draws; /* draws of them; malloc'ed */
     sgfsi_json *audit; /* what the last `sgfs audit` of it found; NULL: there was none */
 };
 
@@ -92,5 +93,6 @@ int64_t sgfsi_draws_stat(const sgfs_draws *d, const char *name); /* column of a 
 bool sgfsi_draws_block(const sgfs_draws *d, int64_t b, const char **name, int64_t *rows,
                        int64_t *cols, int64_t *offset);
 
+void sgfsi_kept_effects_free(sgfs_kept_effects *kept);
 /* An option of the run as a number, from the header's "config"; otherwise where it has none. */
 double sgfsi_draws_option(const sgfs_draws *d, const char *key, double otherwise);

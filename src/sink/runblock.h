@@ -18,11 +18,14 @@ enum { SGFSI_RUN_JSON_MAX = 1 << 30 };
 enum { SGFSI_BLOCK_DRAWS = 1, SGFSI_BLOCK_INFO = 2, SGFSI_BLOCK_END = 3, SGFSI_BLOCK_POINTS = 4 };
 /* Notes: what was found out about the run later. Kinds with this bit have another magic, so that
  * readers that know no notes take them for a torn end; readers that do pass over kinds they do not
- * know. The payload is JSON, but for states. */
+ * know. The payload is JSON, but for states and draws of effects. */
 #define SGFSI_NOTE       0x80000000u
 #define SGFSI_NOTE_AUDIT (SGFSI_NOTE | 1u)
 /* Means and standard deviations of the effects of groups (docs/groups.md); the last one counts. */
 #define SGFSI_NOTE_EFFECTS (SGFSI_NOTE | 3u)
+/* Draws of them (sgfs_kept_effects): u64 count, u64 numbers; u64 chain, u64 draw of each; f32 each. */
+#define SGFSI_NOTE_KEPT (SGFSI_NOTE | 4u)
+enum { SGFSI_KEPT_HEAD = 16 };
 /* A state that a run can go on from (runstate.c), which is written over in its place: its head
  * never changes, and readers pass over it whatever its checksum is. Its payload: u64 number, u64
  * bytes of the state, u64 where the file ended (0: behind this block), the state, zeros. */

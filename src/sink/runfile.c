@@ -151,6 +151,35 @@ sgfs_status sgfsi_runfile_points(sgfsi_runfile *f, int64_t chain, int64_t count,
     return end_block(f, &block, err);
 }
 
+sgfs_status sgfsi_runfile_effects(sgfsi_runfile *f, const char *json, sgfs_err *err) {
+    sgfsi_block block = {SGFSI_NOTE_EFFECTS, 0, 0, 0, 0, strlen(json)};
+    unsigned char *out = begin_block(f, &block, "the effects of groups", err);
+    if (out == NULL) return SGFS_ENOMEM;
+    memcpy(out, json, (size_t)block.bytes);
+    return end_block(f, &block, err);
+}
+
+sgfs_status sgfsi_runfile_kept(sgfsi_runfile *f, const sgfs_kept_effects *kept, sgfs_err *err) {
+    const int64_t floats = kept->count * kept->numbers;
+    const uint64_t bytes = SGFSI_KEPT_HEAD + 16 * (uint64_t)kept->count + 4 * (uint64_t)floats;
+    sgfsi_block block = {SGFSI_NOTE_KEPT, 0, 0, 0, 0, bytes};
+    unsigned char *at = begin_block(f, &block, "draws of the effects of groups", err);
+    if (at == NULL) return SGFS_ENOMEM;
+    sgfsi_put_u64(at, (uint64_t)kept->count);
+    sgfsi_put_u64(at + 8, (uint64_t)kept->numbers);
+    at += SGFSI_KEPT_HEAD;
+    for (int64_t i = 0; i < kept->count; i++, at += 16) {
+        sgfsi_put_u64(at, (uint64_t)kept->chain[i]);
+        sgfsi_put_u64(at + 8, (uint64_t)kept->draw[i]);
+    }
+    for (int64_t i = 0; i < floats; i++, at += 4) {
+        uint32_t word;
+        memcpy(&word, &kept->u[i], sizeof word);
+        sgfsi_put_u32(at, word);
+    }
+    return end_block(f, &block, err);
+}
+
 sgfs_status sgfsi_runfile_end(sgfsi_runfile *f, const char *state, sgfs_err *err) {
     size_t length = strnlen(state, SGFSI_STATE_MAX);
     sgfsi_block block = {SGFSI_BLOCK_END, 0, 0, 0, 0, length};

@@ -21,6 +21,10 @@ sgfs_status sgfsi_runfile_info(sgfsi_runfile *f, int64_t chain, const sgfsi_chai
 /* Points of the chain's validation curve (draws.h), behind those it has. */
 sgfs_status sgfsi_runfile_points(sgfsi_runfile *f, int64_t chain, int64_t count,
                                  const double *curve, sgfs_err *err);
+/* Moments of the effects of groups: json, one object. */
+sgfs_status sgfsi_runfile_effects(sgfsi_runfile *f, const char *json, sgfs_err *err);
+/* Draws of them. */
+sgfs_status sgfsi_runfile_kept(sgfsi_runfile *f, const sgfs_kept_effects *kept, sgfs_err *err);
 /* The last block: state as in sgfs_draws. */
 sgfs_status sgfsi_runfile_end(sgfsi_runfile *f, const char *state, sgfs_err *err);
 sgfs_status sgfsi_runfile_close(sgfsi_runfile *f, sgfs_err *err); /* fsync, close, free */

@@ -197,6 +197,38 @@ static sgfs_status take_state(reader *r, const void *text, size_t length, sgfs_e
     return SGFS_OK;
 }
 
+/* Draws of the effects of groups; the last ones count. */
+static sgfs_status take_kept(reader *r, size_t bytes, sgfs_err *err) {
+    const unsigned char *at = r->bytes;
+    uint64_t count = bytes >= SGFSI_KEPT_HEAD ? sgfsi_get_u64(at) : 0,
+             numbers = bytes >= SGFSI_KEPT_HEAD ? sgfsi_get_u64(at + 8) : 0, each, all;
+    bool whole = count > 0 && numbers > 0 && !__builtin_mul_overflow(numbers, 4u, &each) &&
+                 !__builtin_add_overflow(each, 16u, &each) &&
+                 !__builtin_mul_overflow(each, count, &all) && all == bytes - SGFSI_KEPT_HEAD;
+    if (!whole) return fail_damage(r, "draws of effects whose length does not fit", err);
+    if (r->scan != NULL) return SGFS_OK;
+    sgfs_kept_effects k = {.count = (int64_t)count, .numbers = (int64_t)numbers};
+    int64_t floats = k.count * k.numbers;
+    k.chain = malloc((size_t)k.count * sizeof *k.chain);
+    k.draw = malloc((size_t)k.count * sizeof *k.draw);
+    k.u = malloc((size_t)floats * sizeof *k.u);
+    sgfsi_kept_effects_free(&r->d->effect_draws);
+    r->d->effect_draws = k;
+    if (k.chain == NULL || k.draw == NULL || k.u == NULL) return sgfsi_fail_memory(err, r->path);
+    at += SGFSI_KEPT_HEAD;
+    for (int64_t i = 0; i < k.count; i++, at += 16) {
+        k.chain[i] = (int64_t)sgfsi_get_u64(at);
+        k.draw[i] = (int64_t)sgfsi_get_u64(at + 8);
+        bool fits = k.chain[i] >= 0 && k.chain[i] < r->d->chains && k.draw[i] >= 0;
+        if (!fits) return fail_damage(r, "effects of a chain that the header does not have", err);
+    }
+    for (int64_t i = 0; i < floats; i++, at += 4) {
+        uint32_t word = sgfsi_get_u32(at);
+        memcpy(&k.u[i], &word, sizeof word);
+    }
+    return SGFS_OK;
+}
+
 static sgfs_status take_block(reader *r, const sgfsi_block *b, sgfs_err *err) {
     sgfs_draws *d = r->d;
     if (!(b->kind & SGFSI_NOTE)) r->ended = b->kind == SGFSI_BLOCK_END;
@@ -230,6 +262,7 @@ static sgfs_status take_block(reader *r, const sgfsi_block *b, sgfs_err *err) {
         d->effects = text;
         return SGFS_OK;
     }
+    case SGFSI_NOTE_KEPT: return take_kept(r, (size_t)b->bytes, err);
     case SGFSI_NOTE_STATE: {
         sgfsi_scan *scan = r->scan;
         if (scan == NULL) return SGFS_OK;

@@ -22,7 +22,7 @@ def rows(sgfs):
 def header(path):
     """The first line of a run file is its header."""
     raw = path.read_bytes()
-    start = raw.index(b"{")
+    start = raw.index(b'{"')
     return json.JSONDecoder().raw_decode(raw[start:].decode("utf-8", "replace"))[0]
 
 

@@ -37,7 +37,7 @@ def mode(sgfs, model, data, *words):
 
 def header(sgfs, run="fit.run"):
     text = (sgfs.folder / run).read_bytes()
-    return json.JSONDecoder().raw_decode(text[text.index(b"{"):].decode("utf-8", "replace"))[0]
+    return json.JSONDecoder().raw_decode(text[text.index(b'{"'):].decode("utf-8", "replace"))[0]
 
 
 def logistic_mode(A, prior):

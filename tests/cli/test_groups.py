@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from cli_program import Sgfs, write
+from resumed import END, blocks
 
 USAGE, DATA = 2, 3
+EFFECTS = 0x80000003
 LENGTHS = ("--warmup", "80", "--draws", "120", "--chains", "2")
 
 
@@ -110,9 +112,16 @@ def test_packing_refuses_groups_and_packed_codes_are_the_same_groups(site):
     assert np.allclose(one.mean((0, 1)), two.mean((0, 1)), atol=0.25)
 
 
+def test_a_file_that_has_an_end_has_the_effects(site):
+    """A run that is killed between the two would be complete, and never get them."""
+    run(site, "--formula", "y ~ x + (1|user)")
+    kinds = [block[0] for block in blocks(site.folder / "fit.run")[1]]
+    assert kinds.count(EFFECTS) == 1 and kinds[-1] == END
+
+
 def test_the_largest_effects_of_a_factor_are_shown(site):
     run(site, "--formula", "y ~ x + (1 + x|user) + (1|item)")
-    every = json.loads(site.ok("summary", "fit.run", "--effects", "user", "--top", "100", "--json").stdout)["params"]
+    every = json.loads(site.ok("summary", "fit.run", "--groups", "user", "--top", "100", "--json").stdout)["params"]
     assert len(every) == 80 and {row["name"] for row in every} == {f"u{k}[{w}]" for k in range(40)
                                                                    for w in ("intercept", "x")}
     size = [abs(row["mean"]) for row in every]
@@ -120,13 +129,13 @@ def test_the_largest_effects_of_a_factor_are_shown(site):
     share = np.array([site.y[site.user == k].mean() for k in range(40)])
     effect = {row["name"]: row["mean"] for row in every}
     assert np.corrcoef(share, [effect[f"u{k}[intercept]"] for k in range(40)])[0, 1] > 0.8
-    five = json.loads(site.ok("summary", "fit.run", "--effects", "user", "--top", "5", "--json").stdout)["params"]
+    five = json.loads(site.ok("summary", "fit.run", "--groups", "user", "--top", "5", "--json").stdout)["params"]
     assert five == every[:5]
-    wrong = site("summary", "fit.run", "--effects", "usr")
+    wrong = site("summary", "fit.run", "--groups", "usr")
     assert wrong.returncode == USAGE and 'those of "user", "item"' in wrong.stderr
     site.ok("sample", "logistic", "--data", "a.csv", "--features", "x", "--target", "y", *LENGTHS, "--out", "plain.run",
             "--overwrite", "-q")
-    none = site("summary", "plain.run", "--effects", "user")
+    none = site("summary", "plain.run", "--groups", "user")
     assert none.returncode == USAGE and "no effects of groups" in none.stderr
 
 
@@ -144,7 +153,7 @@ def test_a_run_is_taken_up_bit_for_bit(site):
             "part.run", "--overwrite", "-q")
     site.ok("sample", "--resume", "part.run", "--draws", "120", "-q")
     assert np.array_equal(site.draws("part.run"), whole)
-    show = [site.ok("summary", r, "--effects", "user", "--json").stdout for r in ("part.run", "whole.run")]
+    show = [site.ok("summary", r, "--groups", "user", "--json").stdout for r in ("part.run", "whole.run")]
     assert json.loads(show[0])["params"] == json.loads(show[1])["params"]
 
 

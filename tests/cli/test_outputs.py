@@ -23,6 +23,10 @@ def site(shared):
     shared.ok("sample", "logistic", "--data", "good.csv", *SHORT, "--out", "fit.run", "-q")
     shared.ok("sample", "logistic", "--data", "good.csv", *SHORT, "--out", "fit_1.stan.csv", "-q")
     shared.ok("optimize", "logistic", "--data", "good.csv", "--out", "mode.json", "-q")
+    shared.ok("sketch", "logistic", "--data", "good.csv", "--columns-only", "--out", "columns", "-q")
+    shared.ok("sketch", "--merge", "columns", "--out", "place", "-q")
+    shared.ok("sketch", "--at", "place", "--data", "good.csv", "--out", "pass", "-q")
+    shared.ok("sketch", "logistic", "--data", "good.csv", "--out", "all.sketch", "-q")
     return shared
 
 
@@ -48,6 +52,14 @@ INPUTS = [
     ("good.csv", ("predict", "fit.run", "--data", "good.csv", "--out", "good.csv")),
     ("fit.run", ("predict", "fit.run", "--data", "good.csv", "--out", "fit.run")),
     ("fit_1.stan.csv", ("export", "fit_1.stan.csv", "fit.stan.csv")),
+    ("good.csv", ("sketch", "logistic", "--data", "good.csv", "--out", "good.csv")),
+    ("part-2.csv", ("sketch", "logistic", "--data", "part-?.csv", "--out", "part-2.csv")),
+    ("place", ("sketch", "--at", "place", "--data", "good.csv", "--out", "place")),
+    ("pass", ("sketch", "--at", "place", "--merge", "pass", "--out", "pass")),
+    ("columns", ("sketch", "--merge", "columns", "--out", "columns")),
+    ("precisions.txt", ("sketch", "logistic", "--data", "good.csv", "--prior-file", "precisions.txt",
+                        "--out", "precisions.txt")),
+    ("all.sketch", ("sample", "--sketch", "all.sketch", "--out", "all.sketch")),
     ("options.json", ("simulate", "linear", "--rows", "20", "--out", "new.csv", "--truth", "options.json",
                       "--config", "options.json")),
 ]

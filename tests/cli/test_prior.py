@@ -28,7 +28,7 @@ def optimize(sgfs, *words):
 def header(sgfs, *words):
     sgfs.ok("sample", "logistic", "--data", "good.csv", *SHORT, "--out", "fit.run", "--overwrite", "-q", *words)
     text = (sgfs.folder / "fit.run").read_bytes()
-    start = text.index(b"{")
+    start = text.index(b'{"')
     return json.JSONDecoder().raw_decode(text[start:].decode("utf-8", "replace"))[0]
 
 

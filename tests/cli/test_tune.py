@@ -189,7 +189,7 @@ MISTAKES = [
     (SAMPLE, ("--config", "broken.json"), DATA, "broken.json:2:"),
     (SAMPLE, ("--config", "list.json"), DATA, "list.json: is not a config"),
     (SAMPLE, ("--config",), USAGE, "--config needs a value"),
-    (SAMPLE, ("--config", "sgld.json", "--config", "sgld.json"), USAGE, "--config or --resume may be given once"),
+    (SAMPLE, ("--config", "sgld.json", "--config", "sgld.json"), USAGE, "One of --config, --resume and --sketch may be given, and once"),
     (SAMPLE, ("--confg", "sgld.json"), USAGE, "Did you mean --config"),
 ]
 

@@ -6,6 +6,7 @@ with `--overwrite` an older file of that name is there before, and `changes` are
 Data are as small as each reader, sampler and export
 allows: what counts is how many different calls are made, not how often."""
 import gzip
+import json
 import os
 import struct
 import subprocess
@@ -60,6 +61,12 @@ COMMANDS = [
     sample("exact-hmc", f"logistic --data {IN}/packed.sgd --sampler exact-hmc"),
     sample("exact-linear", f"linear --data {IN}/numbers.npy --sampler exact-linear"),
     sample("groups", f"logistic {CSV} --target y --features b --groups (1|animal)"),
+    sample("formula", f"linear {CSV} --formula a~.-c+(1+b||animal) --quiet"),
+    sample("groups of two threads", f"poisson --data {IN}/counts.csv --formula count~a+(1|time) --quiet",
+           short=SHORT.replace("--threads 1", "--threads 2")),
+    sample("scan", f"logistic --data {IN}/packed.sgd --sampler exact-rows --scan on --quiet"),
+    sample("sketched", f"--sketch {IN}/whole.sketch"),
+    sample("sketched parts", f"--sketch {IN}/marks-? --quiet", short=SHORT.replace("--draws 16", "--draws 12")),
     sample("sgfs-cv", f"logistic --data {IN}/packed.sgd --sampler sgfs-cv --batch 8"),
     sample("nuts", f"logistic --data {IN}/packed.sgd --sampler nuts --json"),
     sample("hmc", f"linear --data {IN}/numbers.npy --sampler hmc --standardize"),
@@ -80,6 +87,7 @@ COMMANDS = [
     sample("a pipe", "logistic --data - --sampler sgld --batch 8 --quiet", stdin="numbers.csv"),
     sample("arrow", f"logistic --data {IN}/words.arrow --target y --categorical auto --sampler sgld --batch 8 --quiet"),
     sample("an arrow pipe", "linear --data - --na mean --storage f32 --sampler laplace --quiet", stdin="holes.arrow"),
+    sample("dates", f"logistic --data {IN}/dates.csv --target y --date when --sampler laplace --quiet"),
     sample("commas", f"logistic --data {IN}/latin.csv.gz --target Größe --categorical auto --sampler sgld --batch 8 -q"),
     sample("words of many", f"poisson --data {IN}/many.csv --categorical word --sampler exact-pairs --quiet"),
     Command("dry run", f"sample logistic --data {IN}/packed.sgd --threads 1 --dry-run"),
@@ -95,6 +103,10 @@ COMMANDS = [
            short=SHORT.replace("--draws 16", "--draws 400")),
     Command("longer", "sample --allow-unconverged --resume fit.run --draws 24 --threads 1", changes=("fit.run",),
             warning=IN_ORDER),
+    Command("longer groups", "sample --allow-unconverged --resume groups.run --draws 24 --threads 1",
+            changes=("groups.run",), warning=IN_ORDER),
+    Command("sketched again", "sample --allow-unconverged --resume sketch.run --draws 14 --threads 1",
+            changes=("sketch.run",), warning=IN_ORDER),
     Command("nothing to do", "sample --allow-unconverged --resume cv.run --threads 1", changes=("cv.run",),
             warning=IN_ORDER),
     # What is done with a run.
@@ -102,6 +114,7 @@ COMMANDS = [
     Command("summary json", f"summary {IN}/words.run --json"),
     Command("summary odds", f"summary {IN}/fit.run --odds --interval 0.95,hdi --sort effect --wide"),
     Command("summary csv", f"summary {IN}/words.run --odds --params a* --csv"),
+    Command("summary groups", f"summary {IN}/groups.run --effects animal --top 2 --verbose"),
     Command("compare", f"compare {IN}/fit.run --reference {IN}/mode.json"),
     Command("compare runs", f"compare {IN}/fit.run --reference {IN}/cv.run --json"),
     Command("compare several", f"compare {IN}/fit.run {IN}/cv.run"),
@@ -110,6 +123,8 @@ COMMANDS = [
     Command("predict missing", f"predict {IN}/missing.run --data {IN}/missing.csv --out p.csv --overwrite", ("p.csv",)),
     Command("predict text", f"predict {IN}/fit.run --data {IN}/packed.sgd --json"),
     Command("predict arrow", f"predict {IN}/words.run --data {IN}/words.arrow --new-words zero --out p.npy", ("p.npy",)),
+    Command("predict dates", f"predict {IN}/dates.run --data {IN}/dates.csv --key when --out p.csv --json", ("p.csv",)),
+    Command("predict a sketch", f"predict {IN}/sketch.run --data {IN}/numbers.csv --out p.csv", ("p.csv",)),
     Command("audit", f"audit {IN}/cv.run --no-store --quiet --threads 1 --precision 0.2 --chains 2"),
     Command("audit kept", "audit cv.run --quiet --threads 1 --precision 0.2 --chains 2", changes=("cv.run",),
             warning="warning: the result is not kept in the run file. "),
@@ -121,6 +136,8 @@ COMMANDS = [
     Command("plot text", f"plot {IN}/fit.run trace --threads 1"),
     Command("export nc", f"export {IN}/fit.run fit.nc --overwrite", ("fit.nc",)),
     Command("export stan", f"export {IN}/fit.run fit.stan.csv", ("fit_1.stan.csv", "fit_2.stan.csv")),
+    Command("export groups", f"export {IN}/groups.run fit.csv", ("fit.csv",)),
+    Command("export groups nc", f"export {IN}/groups.run fit.nc", ("fit.nc",)),
     Command("export csv", f"export {IN}/words.run fit.csv --overwrite", ("fit.csv",)),
     Command("export npy", f"export {IN}/fit.run fit.npy", ("fit.npy",)),
     Command("export curve", f"export {IN}/curve.run fit.curve.csv", ("fit.curve.csv",)),
@@ -128,7 +145,26 @@ COMMANDS = [
             ("r.html",)),
     Command("plot errors", f"plot {IN}/fit.run {IN}/cv.run error --reference {IN}/mode.json --out e.svg --threads 1", ("e.svg",)),
     Command("plot png", f"plot {IN}/fit.run density --out p.png --threads 1 --overwrite", ("p.png",)),
+    Command("report of groups", f"report {IN}/groups.run --threads 1 --out r.html", ("r.html",), warning="The page has none."),
+    # Sketches, in one step and in all of them.
+    Command("sketch", f"sketch logistic --data {IN}/numbers.csv {SHORT} --out all.sketch --json --overwrite", ("all.sketch",)),
+    Command("sketch columns", f"sketch logistic --data {IN}/words.csv --target y --features a,b --standardize --columns-only "
+            "--threads 1 --out columns", ("columns",)),
+    Command("sketch place", f"sketch --merge {IN}/columns-1 {IN}/columns-2 --out place --threads 1", ("place",)),
+    Command("sketch pass", f"sketch --at {IN}/place-0 --data {IN}/half-1.csv --out pass --threads 1", ("pass",)),
+    Command("sketch merge", f"sketch --at {IN}/place-0 --merge {IN}/pass-0-1 {IN}/pass-0-2 --out place --threads 1", ("place",)),
+    Command("sketch anchor", f"sketch --at {IN}/place-last --merge {IN}/pass-last-1 {IN}/pass-last-2 --out place --threads 1",
+            ("place",)),
+    Command("sketch marks", f"sketch --at {IN}/place --data {IN}/half-2.csv --out marks --threads 1", ("marks",)),
+    Command("sketch one", f"sketch --merge {IN}/marks-1 {IN}/marks-2 --out all.sketch --threads 1", ("all.sketch",)),
+    Command("sketch again", f"sketch --at {IN}/place --data {IN}/half-1.csv --out marks-1 --threads 1", changes=("marks-1",)),
+    Command("another sketch", f"sketch logistic --data {IN}/half-1.csv --seed 4 --out marks-1 --threads 1",
+            changes=("marks-1",), code=2),
+    Command("other rows", f"sketch --at {IN}/place --data {IN}/numbers.csv --out marks --threads 1", code=3),
+    Command("a part is missing", f"sample --sketch {IN}/marks-1", code=2),
+    Command("a damaged sketch", f"sample --sketch {IN}/damaged.sketch", code=6),
     # What is refused.
+    Command("an odd formula", f"sample logistic {CSV} --formula y~a*b", code=2),
     Command("exists", f"sample logistic --data {IN}/packed.sgd --sampler sgld --batch 8 --out fit.run",
             changes=("fit.run",), code=2),
     Command("an input", "pack numbers.csv --out numbers.csv --overwrite", changes=("numbers.csv",), code=2),
@@ -177,6 +213,32 @@ def write_arrow(folder, x, y):
     (folder / "cut.arrow").write_bytes(head + rows + rows[:-40])
 
 
+def make_sketches(run, folder):
+    """A sketch of two halves with all its steps: place-0 is the first place, place-last the one before `place`, the
+    anchor; and one of all rows."""
+    def each(step, words):
+        for half in (1, 2):
+            run(f"sketch {words} --data {IN}/half-{half}.csv --out {IN}/{step}-{half}")
+        return f"{IN}/{step}-1 {IN}/{step}-2"
+
+    run(f"sketch logistic --data {IN}/packed.sgd {SHORT} --out {IN}/whole.sketch")
+    run(f"sample --sketch {IN}/whole.sketch {SHORT.replace('--draws 16', '--draws 12')} --out {IN}/sketch.run")
+    run(f"sketch --merge {each('columns', f'logistic {SHORT} --columns-only')} --out {IN}/place-0")
+    at = "place-0"
+    while True:
+        k = at.split("-")[1]
+        parts = each(f"pass-{k}", f"--at {IN}/{at}")
+        after = f"place-{int(k) + 1}"
+        if json.loads(run(f"sketch --at {IN}/{at} --merge {parts} --out {IN}/{after} --json"))["done"]:
+            break
+        at = after
+    for name in ("place", "pass"):
+        for part in ("",) if name == "place" else ("-1", "-2"):
+            (folder / f"{name}-last{part}").write_bytes((folder / f"{name}-{k}{part}").read_bytes())
+    (folder / "place").write_bytes((folder / after).read_bytes())
+    each("marks", f"--at {IN}/place")
+
+
 def make_inputs(folder, program, model):
     """The files of IN, with the program itself for runs and packed rows."""
     rng = np.random.default_rng(2385)
@@ -195,6 +257,11 @@ def make_inputs(folder, program, model):
     write("words.csv", [("animal", *names)] + [(animals[i % 3], row[0], abs(row[1]), row[2], words[label])
                                                for i, (row, label) in enumerate(zip(x, y))])
     write("numbers.csv", [names] + [(*row, label) for row, label in zip(x, y)])
+    for half in (1, 2):
+        rows = list(zip(x, y))[20 * (half - 1):20 * half]
+        write(f"half-{half}.csv", [names] + [(*row, label) for row, label in rows])
+    write("dates.csv", [("a", "when", "y")] + [(row[0], f"20{18 + i % 3}-0{1 + i % 7}-{10 + i % 19}T{10 + i % 13}:30", label)
+                                               for i, (row, label) in enumerate(zip(x, y))])
     write("missing.csv", [names] + [(row[0], "NA" if i % 7 == 0 else row[1], row[2], label)
                                     for i, (row, label) in enumerate(zip(x, y))])
     write("classes.csv", [names] + [(*row, animals[(i + label) % 3]) for i, (row, label) in enumerate(zip(x, y))])
@@ -223,6 +290,11 @@ def make_inputs(folder, program, model):
 
     work = folder.parent / "work" / "0"
     work.mkdir(parents=True, exist_ok=True)
+
+    def run(words):
+        words = words.replace("sample ", "sample --allow-unconverged ")
+        return subprocess.run([program, *words.split()], cwd=work, check=True, capture_output=True, text=True,
+                              env=dict(os.environ)).stdout
     for words in (
             f"pack {IN}/numbers.csv --out {IN}/packed.sgd",
             f"sample logistic --data {IN}/packed.sgd --sampler sgfs-f --batch 8 {SHORT} --out {IN}/fit.run",
@@ -232,10 +304,13 @@ def make_inputs(folder, program, model):
             f"sample logistic --data {IN}/packed.sgd --sampler sgld --batch 8 {SHORT} --validate {IN}/packed.sgd "
             f"--out {IN}/curve.run",
             f"sample linear --data {IN}/missing.csv --na mean --sampler laplace {SHORT} --out {IN}/missing.run",
+            f"sample logistic --data {IN}/words.csv --formula y~b+(1|animal) {SHORT} --out {IN}/groups.run",
+            f"sample logistic --data {IN}/dates.csv --target y --date when --sampler laplace {SHORT} --out {IN}/dates.run",
             f"optimize logistic --data {IN}/packed.sgd --out {IN}/mode.json",
             f"optimize linear --data {IN}/numbers.npy --out {IN}/linear.json"):
-        words = words.replace("sample ", "sample --allow-unconverged ")
-        subprocess.run([program, *words.split()], cwd=work, check=True, capture_output=True, env=dict(os.environ))
-    whole = bytearray((folder / "fit.run").read_bytes())
-    whole[-400] ^= 1
-    (folder / "damaged.run").write_bytes(whole)
+        run(words)
+    make_sketches(run, folder)
+    for name, ending in (("fit", "run"), ("whole", "sketch")):
+        whole = bytearray((folder / f"{name}.{ending}").read_bytes())
+        whole[-400] ^= 1
+        (folder / f"damaged.{ending}").write_bytes(whole)

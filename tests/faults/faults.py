@@ -41,6 +41,7 @@ from commands import COMMANDS, make_inputs  # noqa: E402
 KINDS = ("alloc", "open", "read", "write", "map", "sync", "rename", "truncate", "lock", "close", "stat")
 ERRNO = dict(alloc=12, open=24, read=5, write=28, map=12, sync=5, rename=5, truncate=28, lock=37, close=5, stat=5)
 CODES = {"alloc": (1,), "map": (1, 5)}  # of others: 5
+EFFECTS = 0x80000003  # a block of a run file
 FRAMES, CALLS, SECONDS = 40, 1 << 16, 30
 HEAD = struct.Struct(f"{len(KINDS)}q2q{FRAMES}Q{FRAMES}Q")
 
@@ -114,7 +115,7 @@ class Harness:
     # ---- what must hold ----------------------------------------------------------------------
 
     def draws(self, content):
-        """Header without times, and the draws; None for what is no run file."""
+        """Header without times, the draws, and the effects of groups; None for what is no run file."""
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
             path = Path(folder) / "a.run"
             path.write_bytes(content)
@@ -125,8 +126,12 @@ class Harness:
             header = json.loads(content[16:16 + length])
             drop = ("created_at", "tau_predicted", "machine")
             header = {key: value for key, value in header.items() if key not in drop}
-            made = Path(folder) / "a.npy"
-            return timeless(json.dumps(header)), np.load(made) if made.exists() else None
+            made, at, effects = Path(folder) / "a.npy", 16 + length + 4, b""
+            while at + 40 <= len(content):
+                kind, size = struct.unpack_from("<I", content, at + 4)[0], struct.unpack_from("<Q", content, at + 32)[0]
+                effects = content[at + 44:at + 44 + size] if kind == EFFECTS else effects
+                at += 44 + size + 4
+            return timeless(json.dumps(header)), np.load(made) if made.exists() else None, effects
 
     def same_file(self, name, content, wanted, whole, before=None):
         """Is it the file of the untouched run? A run that is not whole: its first draws, and those it had `before`."""
@@ -137,13 +142,13 @@ class Harness:
             if mine is not None and before is not None and not whole and before != b"older\n":
                 had = self.draws(before)
                 if mine[0] == had[0] and mine[1] is not None and mine[1].shape[1] >= had[1].shape[1]:
-                    mine = theirs[0], mine[1]
+                    mine = theirs[0], mine[1], mine[2]
             if mine is None or mine[0] != theirs[0]:
                 return False
             if mine[1] is None or theirs[1] is None:
                 return not whole
             if whole:
-                return np.array_equal(mine[1], theirs[1])
+                return np.array_equal(mine[1], theirs[1]) and mine[2] == theirs[2]
             k = mine[1].shape[1]  # chains without draws are left out
             return all(any(np.array_equal(chain, other[:k]) for other in theirs[1]) for chain in mine[1])
         if name.endswith(".nc"):

@@ -3,10 +3,8 @@
  * fails; decisions by the clock are those of process 0; chains that make passes take turns; all
  * processes of a run end together, and one of them writes its file.
  *
- * The processes are threads here, with a communicator that copies from one to another between
- * barriers.
+ * The processes are threads here (tools/processes.h).
  */
-#include <pthread.h>
 #include <stdio.h>
 
 #include "chain/run.h"
@@ -14,51 +12,12 @@
 #include "model/model.h"
 #include "posterior/posterior.h"
 #include "tools/check.h"
+#include "tools/processes.h"
 #include "tools/unit_prior.h"
 
-enum { N = 9000, P = 3, MOST = 7 };
+enum { N = 9000, P = 3, MOST = MOST_PROCESSES };
 
-/* ---- processes that are threads -------------------------------------------------------------- */
-
-typedef struct meeting {
-    pthread_barrier_t barrier;
-    char *data[MOST];
-} meeting;
-
-static sgfs_status gather(const sgfsi_comm *c, int64_t parts, int64_t bytes, int64_t stride,
-                          void *data, sgfs_err *err) {
-    meeting *m = c->state;
-    (void)err;
-    m->data[c->rank] = data;
-    pthread_barrier_wait(&m->barrier);
-    for (int64_t rank = 0; rank < c->size; rank++) {
-        sgfsi_comm other = *c;
-        other.rank = rank;
-        sgfsi_share theirs = sgfsi_comm_share(&other, parts);
-        for (int64_t k = theirs.first; rank != c->rank && k < theirs.end; k++)
-            memcpy((char *)data + k * stride, m->data[rank] + k * stride, (size_t)bytes);
-    }
-    pthread_barrier_wait(&m->barrier);
-    return SGFS_OK;
-}
-
-static sgfs_status broadcast(const sgfsi_comm *c, int64_t bytes, void *data, sgfs_err *err) {
-    meeting *m = c->state;
-    (void)err;
-    m->data[c->rank] = data;
-    pthread_barrier_wait(&m->barrier);
-    if (c->rank > 0) memcpy(data, m->data[0], (size_t)bytes);
-    pthread_barrier_wait(&m->barrier);
-    return SGFS_OK;
-}
-
-static const sgfsi_comm_ops ops = {.gather = gather, .broadcast = broadcast};
-
-static sgfsi_comm comm_at(int64_t rank, int64_t size, void *state) {
-    sgfsi_comm c = {.name = "test", .help = "", .ops = &ops, rank, size, state, 0, NULL};
-    assert_int_equal(sgfsi_comm_make_room(&c, NULL), SGFS_OK);
-    return c;
-}
+/* ---- processes ------------------------------------------------------------------------------- */
 
 typedef struct process {
     sgfsi_comm comm;

@@ -149,11 +149,11 @@ static void test_warns_of_divergence(void **state) {
     assert_false(warned(d, "diverged"));
     *stat_at(d, 1, 99, DIVERGING) = 1;
     assert_true(warned(d, "1 of 200 draws come from trajectories that diverged"));
-    assert_true(warned(d, "--target-accept (now 0.95; try 0.99)"));
+    assert_true(warned(d, "by --target-accept 0.99 (now 0.95)"));
     sgfs_draws_free(d);
     d = made_run(nuts, "{\"sampler.epsilon\": \"0.25\"}", 100, NUTS_STATS);
     *stat_at(d, 0, 0, DIVERGING) = 1;
-    assert_true(warned(d, "a smaller --epsilon (now 0.25; try 0.125)"));
+    assert_true(warned(d, "by --epsilon 0.125 (now 0.25)"));
     sgfs_draws_free(d);
 }
 

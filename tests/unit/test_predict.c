@@ -125,7 +125,7 @@ static setting open_setting(const char *model, const double *target, const char 
     for (int64_t s = 0; s < S; s++) {
         t.theta[s * t.dim + 1] += 1.2;
         if (t.dim > D) t.theta[s * t.dim + D] *= 0.2; /* log_sigma */
-        t.draw[s] = (sgfsi_draw){t.theta + s * t.dim, (uint32_t)(s / 21), s % 21};
+        t.draw[s] = (sgfsi_draw){t.theta + s * t.dim, (uint32_t)(s / 21), s % 21, NULL};
     }
     return t;
 }
@@ -425,7 +425,7 @@ static void test_zeros_are_left_out_and_faint_targets_are_known(void **state) {
     double *theta = numbers(S * COLS, 4711);
     sgfsi_draw draw[S];
     for (int s = 0; s < S; s++) {
-        draw[s] = (sgfsi_draw){theta + s * COLS, 0, s};
+        draw[s] = (sgfsi_draw){theta + s * COLS, 0, s, NULL};
         theta[s * COLS] = 1 + 0.01 * s;
     }
     sgfs_batch b = {.n = ROWS, .p = COLS, .x = x, .y = y, .gamma = 1};
@@ -794,7 +794,7 @@ static void test_rows_go_to_the_scale_of_the_draws(void **state) {
     sgfs_data *data = sgfs_data_wrap(&a, cfg, &err);
     sgfs_model *m = sgfsi_model_create(&own, data, cfg, NULL, &err);
     sgfsi_json *told = sgfsi_data_describe(data);
-    const sgfsi_origin origin = {&own, cfg, told, m->saved, NULL};
+    const sgfsi_origin origin = {&own, cfg, told, m->saved, NULL, NULL, NULL};
     double *x = zeros(N * D), *y = zeros(N);
     sgfsi_newrows r;
     sgfsi_newrows_block block;
@@ -834,7 +834,7 @@ static void test_exposures_become_offsets(void **state) {
     sgfs_model *m = sgfs_model_open("linear", data, cfg, &err);
     sgfsi_json *told = sgfsi_data_describe(data);
     sgfsi_json_text(told, "exposure", "years");
-    const sgfsi_origin origin = {&sgfs_model_linear, cfg, told, m->saved, &m->ctx};
+    const sgfsi_origin origin = {&sgfs_model_linear, cfg, told, m->saved, &m->ctx, NULL, NULL};
     const char *const files[] = {"years,dose\n2.5,1.5\n40,-3\n", "years,dose\n2.5,1.5\n0,2\n",
                                  "year,dose\n2.5,1.5\n"};
     sgfsi_arena arena = {NULL};

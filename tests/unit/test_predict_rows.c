@@ -232,8 +232,94 @@ static void test_cells_that_are_odd(void **state) {
     free_fitted(&f);
 }
 
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+enum { G_ROWS = 90 };
+
+static void write_groups(const char *path) {
+    FILE *f = fopen(path, "w");
+    fprintf(f, "age,city,box,y\n");
+    for (int i = 0; i < G_ROWS; i++)
+        fprintf(f, "%.17g,%s,%d,%.17g\n", X[i * COLS + 2], WORDS[i * COLS + 1], 7 * (i % 4), Y[i]);
+    fclose(f);
+}
+
+/* A row in memory is in the group that a file would put it in; what groups rows stands behind the
+ * other columns. */
+static void test_rows_in_memory_have_their_groups(void **state) {
+    (void)state;
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_config *cfg = sgfs_config_new();
+    const char *const set[][2] = {{"data.formula", "y ~ age + (1 + age | city) + (1 | box)"},
+                                  {"run.draws", "60"},
+                                  {"run.warmup", "50"},
+                                  {"run.chains", "2"},
+                                  {"run.threads", "1"},
+                                  {"output.overwrite", "true"}};
+    for (size_t i = 0; i < sizeof set / sizeof set[0]; i++)
+        assert_int_equal(sgfs_config_set(cfg, set[i][0], set[i][1], &err), SGFS_OK);
+    write_groups("rows_of_memory.csv");
+    sgfs_data *data = sgfs_data_open("rows_of_memory.csv", cfg, &err);
+    sgfs_model *model = sgfs_model_open("linear", data, cfg, &err);
+    sgfs_run *run = sgfs_run_open(model, cfg, &err);
+    sgfs_run_all(run, &err);
+    sgfs_run_close(run, &err);
+    sgfs_draws *draws = sgfs_run_draws(run, &err);
+    sgfs_job *job = sgfs_predict_open(draws, NULL, NULL, NULL, cfg, &err);
+    if (job == NULL) fail_msg("%s", err.text);
+    const sgfs_prediction *p = sgfs_job_result(job);
+    assert_int_equal(p->columns, 3);
+    assert_string_equal(p->column[1].name, "city");
+    assert_int_equal(p->column[1].words, 3);
+    assert_string_equal(p->column[2].name, "box");
+    static double x[G_ROWS * COLS], mean[G_ROWS];
+    static const char *words[G_ROWS * COLS];
+    for (int i = 0; i < G_ROWS; i++) {
+        x[i * COLS] = X[i * COLS + 2];
+        words[i * COLS + 1] = WORDS[i * COLS + 1];
+    }
+    static char box[4][8] = {"0", "7", "14", "21"}; /* from a CSV file, groups are words */
+    assert_int_equal(p->column[2].words, 4);
+    for (int i = 0; i < G_ROWS; i++) words[i * COLS + 2] = box[i % 4];
+    sgfs_new_rows rows = {.size = sizeof rows, .rows = G_ROWS, .x = x, .words = words};
+    sgfs_predicted out = {.size = sizeof out, .mean = mean};
+    if (sgfs_predict_rows(job, &rows, &out, &err) != SGFS_OK) fail_msg("%s", err.text);
+    assert_int_equal(out.new_groups, 0);
+    sgfs_job *file =
+        sgfs_predict_open(draws, NULL, "rows_of_memory.csv", "rows_predicted.csv", cfg, &err);
+    if (sgfs_job_run(file, &err) != SGFS_OK) fail_msg("%s", err.text);
+    FILE *f = fopen("rows_predicted.csv", "r");
+    char line[600];
+    assert_non_null(fgets(line, sizeof line, f));
+    for (int i = 0; i < G_ROWS; i++) {
+        assert_non_null(fgets(line, sizeof line, f));
+        assert_true(strtod(line, NULL) == mean[i]);
+    }
+    fclose(f);
+    sgfs_job_free(file);
+    /* a group that is new, by its word or as none of the numbers */
+    words[1] = "Jena";
+    rows.rows = 2;
+    assert_int_equal(sgfs_predict_rows(job, &rows, &out, &err), SGFS_OK);
+    assert_true(out.new_groups == 1 && out.new_words == 0);
+    sgfs_job_free(job);
+    assert_int_equal(sgfs_config_set(cfg, "predict.new_groups", "refuse", &err), SGFS_OK);
+    job = sgfs_predict_open(draws, NULL, NULL, NULL, cfg, &err);
+    assert_int_equal(sgfs_predict_rows(job, &rows, &out, &err), SGFS_EDATA);
+    assert_non_null(strstr(err.text, "row 0: group \"Jena\" of \"city\""));
+    sgfs_job_free(job);
+    sgfs_draws_free(draws);
+    sgfs_run_free(run);
+    sgfs_model_free(model);
+    sgfs_data_free(data);
+    sgfs_config_free(cfg);
+    unlink("rows_of_memory.csv");
+    unlink("rows_predicted.csv");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_memory_predicts_as_a_file_does),
-                                       cmocka_unit_test(test_cells_that_are_odd)};
+                                       cmocka_unit_test(test_cells_that_are_odd),
+                                       cmocka_unit_test(test_rows_in_memory_have_their_groups)};
     return cmocka_run_group_tests(tests, make_rows, NULL);
 }

@@ -29,6 +29,7 @@ typedef struct sgfsi_sketch {
     sgfsi_json *head;
     sgfsi_sketch_step step;
     uint32_t id;         /* the checksum: who was made for it says so */
+    size_t bytes;        /* of the file */
     int64_t part, parts; /* which part of the rows, of how many; -1: all */
     sgfsi_elsewhere elsewhere;
     sgfsi_marks marks;

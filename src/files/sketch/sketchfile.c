@@ -27,8 +27,10 @@ sgfs_status sgfsi_sketch_is(const char *path, bool *is, sgfs_err *err) {
     sgfs_status status = sgfsi_bytes_open(&in, path, err);
     *is = false;
     if (status != SGFS_OK) return status;
-    status = sgfsi_bytes_read(in, head, sizeof head, &got, NULL);
+    sgfs_err why;
+    status = sgfsi_bytes_read(in, head, sizeof head, &got, &why);
     sgfsi_bytes_close(in);
+    if (status == SGFS_EIO || status == SGFS_ENOMEM) return sgfsi_fail(err, status, "%s", why.text);
     *is = status == SGFS_OK && got == sizeof head && memcmp(head, magic, sizeof magic) == 0;
     return SGFS_OK; /* what is wrong with other files, their readers say */
 }
@@ -97,6 +99,7 @@ static sgfs_status put(sgfsi_sketch *s, const char *text, const sgfsi_fields *li
     s->id = sgfsi_crc32(s->id, length, sizeof length);
     s->id = sgfsi_crc32(s->id, numbers, bytes);
     sgfsi_put_u32(crc, s->id);
+    s->bytes = sizeof prefix + n + sizeof length + bytes + sizeof crc;
     fwrite(prefix, 1, sizeof prefix, out->f); /* what fails is seen when it is committed */
     fwrite(text, 1, n, out->f);
     fwrite(length, 1, sizeof length, out->f);
@@ -168,7 +171,10 @@ static bool take_head(sgfsi_sketch *s, size_t bytes) {
     bool places =
         e->D >= 0 && e->D <= most && e->places >= 0 &&
         (e->places == 0 || (double)e->places * (1 + (double)e->D * (double)e->D) <= (double)most);
-    return run && numbers && places && s->parts >= 0 && s->part >= -1 && s->part < s->parts + 1;
+    bool asked = s->step == SGFSI_SKETCH_COLUMNS || e->places == 1 || /* once, where it counts */
+                 (s->step == SGFSI_SKETCH_PLACE && !s->done);
+    return run && numbers && places && asked && s->parts >= 0 && s->part >= -1 &&
+           s->part < s->parts + 1;
 }
 
 static sgfs_status take_all(sgfsi_sketch *s, const unsigned char *bytes, size_t length,
@@ -183,10 +189,12 @@ static sgfs_status take_all(sgfsi_sketch *s, const unsigned char *bytes, size_t 
                           s->path, sgfsi_get_u32(bytes + 8), VERSION);
     size_t text = sgfsi_get_u32(bytes + 12), rest = length - least;
     s->id = sgfsi_get_u32(bytes + length - CRC);
+    s->bytes = length;
     if (text > rest || sgfsi_get_u64(bytes + PREFIX + text) != rest - text ||
         sgfsi_crc32(0, bytes, length - CRC) != s->id)
         return fail_damage(s->path, err);
     s->head = sgfsi_json_parse((const char *)bytes + PREFIX, text, s->path, &why);
+    if (s->head == NULL && why.code == SGFS_ENOMEM) return sgfsi_fail_memory(err, s->path);
     if (s->head == NULL || !take_head(s, rest)) return fail_damage(s->path, err);
     sgfs_status status = sgfsi_sketch_room(s, s->elsewhere.D, s->elsewhere.places, err);
     s->marks.number = SGFSI_DOUBLES(&s->arena, s->marks.numbers + 1);

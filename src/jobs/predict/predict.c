@@ -27,6 +27,8 @@ static const sgfs_option options[] = {
      "use at most this many draws, evenly over the chains (auto: all)"},
     {"predict.key", "key", SGFS_TEXT, "", 1, 0, NULL,
      "a column of the new rows (CSV) whose cells stand first in each line of the output"},
+    {"predict.new_groups", "new-groups", SGFS_CHOICE, "draw", 1, 0, "draw|zero|refuse",
+     "effects of groups that the run has not seen: drawn by how much groups differ, 0, or refused"},
     {"predict.model", "model", SGFS_TEXT, "", 1, 0, NULL,
      "the shared object of a run made with a model of your own"},
     SGFSI_OPTIONS_END};
@@ -54,21 +56,53 @@ static const sgfs_model_kind *find_kind(const sgfs_draws *draws, const sgfs_conf
     return name != NULL ? sgfsi_find_model(name, err) : NULL;
 }
 
-static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err *err) {
-    /* All draws of all chains in a row; of these `want`, evenly. */
-    int64_t all = 0, want = sgfsi_config_int(p->job.cfg, "predict.draws"), before = 0;
-    for (int64_t c = 0; c < draws->chains; c++) all += draws->chain[c].draws;
+/* Of those that have the effects of all groups. */
+static sgfsi_draw kept_draw_of(const sgfs_draws *draws, int64_t k) {
+    const sgfs_kept_effects *kept = &draws->effect_draws;
+    const sgfsi_chain_draws *chain = &draws->chain[kept->chain[k]];
+    if (kept->draw[k] >= chain->draws) return (sgfsi_draw){NULL};
+    return (sgfsi_draw){chain->theta + kept->draw[k] * draws->D, (uint32_t)kept->chain[k],
+                        kept->draw[k], kept->u + k * kept->numbers};
+}
+
+static sgfs_status choose_draws(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err *err) {
+    bool groups = sgfsi_json_get(sgfsi_json_get(draws->header, "model_info"), "groups") != NULL;
+    int64_t all = 0, want = sgfsi_config_int(p->job.cfg, "predict.draws"), c = 0, before = 0;
+    for (int64_t k = 0; k < draws->chains; k++) all += draws->chain[k].draws;
     if (all == 0) return sgfsi_fail(err, SGFS_EDATA, "The run has no draws yet.");
+    if (groups) all = draws->effect_draws.count;
+    if (all == 0)
+        return sgfsi_fail(err, SGFS_EDATA,
+                          "The run kept no draws of the effects of its groups: it was made with "
+                          "--keep-groups 0, or did not get as far as its end (--resume takes it "
+                          "up).");
     p->draws = want < 1 || want > all ? all : want; /* auto is -1 */
     p->draw = sgfsi_arena_alloc(&p->job.arena, p->draws, sizeof *p->draw);
     if (p->draw == NULL) return sgfsi_fail_memory(err, "the list of draws");
-    for (int64_t c = 0, k = 0; c < draws->chains; before += draws->chain[c++].draws) {
-        for (; k < p->draws; k++) {
-            int64_t at = (int64_t)(((double)k + 0.5) * (double)all / (double)p->draws) - before;
-            if (at >= draws->chain[c].draws) break;
-            p->draw[k] = (sgfsi_draw){draws->chain[c].theta + at * draws->D, (uint32_t)c, at};
-        }
+    /* All draws of all chains in a row; of these so many, evenly. */
+    for (int64_t k = 0; k < p->draws; k++) {
+        int64_t at = (int64_t)(((double)k + 0.5) * (double)all / (double)p->draws);
+        while (!groups && at - before >= draws->chain[c].draws) before += draws->chain[c++].draws;
+        p->draw[k] = groups
+                         ? kept_draw_of(draws, at)
+                         : (sgfsi_draw){.theta = draws->chain[c].theta + (at - before) * draws->D,
+                                        .chain = (uint32_t)c,
+                                        .at = at - before};
+        if (p->draw[k].theta == NULL)
+            return sgfsi_fail(err, SGFS_ERUNFILE, "The run's draws of effects are damaged.");
     }
+    return SGFS_OK;
+}
+
+static int64_t count_effects(const sgfsi_groups *groups) {
+    int64_t sum = 0;
+    for (int64_t k = 0; k < groups->terms; k++)
+        sum += groups->term[k].factor->levels * groups->term[k].q;
+    return sum;
+}
+
+static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err *err) {
+    if (choose_draws(p, draws, err) != SGFS_OK) return sgfsi_why(err);
     if (p->kind == NULL) p->kind = find_kind(draws, p->job.cfg, err);
     const sgfs_model_kind *kind = p->kind;
     sgfs_config *old = kind != NULL ? recall_config(draws, p->job.cfg, err) : NULL;
@@ -76,7 +110,8 @@ static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err 
     const sgfsi_origin origin = {.kind = kind,
                                  .cfg = old,
                                  .data = sgfsi_json_get(draws->header, "data"),
-                                 .info = sgfsi_json_get(draws->header, "model_info")};
+                                 .info = sgfsi_json_get(draws->header, "model_info"),
+                                 .effects = draws->effects};
     sgfs_status status = sgfsi_newrows_open(&p->rows, &origin, p->path, p->job.cfg, err);
     sgfs_config_free(old);
     if (status != SGFS_OK) return status;
@@ -85,6 +120,9 @@ static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err 
         return sgfsi_fail(err, SGFS_ERUNFILE,
                           "The run has draws of %lld parameters, and its model %lld.",
                           (long long)draws->D, (long long)m->D);
+    const sgfsi_groups *groups = p->rows.groups.groups;
+    if (groups != NULL && count_effects(groups) != draws->effect_draws.numbers)
+        return sgfsi_fail(err, SGFS_ERUNFILE, "The run's draws of effects are damaged.");
     if (kind->predict == NULL && (kind->resample == NULL || m->labels.count > 0))
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "Model %s knows neither a mean nor how to draw a target (predict, "
@@ -204,6 +242,24 @@ static void say_new_words(sgfsi_predict *p) {
     sgfsi_json_free(columns);
 }
 
+/* "user" 12, "item" 3: rows with groups that the run has not seen. */
+static void say_new_groups(sgfsi_predict *p) {
+    const sgfsi_newgroups *g = &p->rows.groups;
+    char text[300] = "";
+    p->result.new_groups = p->rows.new_groups;
+    for (int64_t k = 0; k < g->terms; k++)
+        if (p->rows.new_in_term[k] > 0)
+            sgfsi_append(text, sizeof text, "%s\"%.40s\" %lld", text[0] != '\0' ? ", " : "",
+                         g->groups->term[k].factor->name, (long long)p->rows.new_in_term[k]);
+    if (p->rows.new_groups > 0)
+        sgfsi_say(
+            sgfsi_config_log(p->job.cfg), SGFS_NOTE,
+            "%lld of %lld rows are in groups that the run has not seen, whose effects are %s: "
+            "%s.",
+            (long long)p->rows.new_groups, (long long)p->done,
+            g->zero ? "0 (--new-groups zero)" : "drawn by how much groups differ", text);
+}
+
 static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
     int64_t used = p->slots;
     sgfs_status status = SGFS_OK;
@@ -263,6 +319,7 @@ static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
                   "%lld of %lld rows lack a value and have no prediction: their lines are empty.",
                   (long long)p->result.unpredicted, (long long)p->done);
     say_new_words(p);
+    say_new_groups(p);
     if (p->rows.known && p->result.unscored > p->result.unpredicted)
         sgfsi_say(sgfsi_config_log(p->job.cfg), SGFS_NOTE,
                   "%lld rows have no target: they are predicted, and not scored.",

@@ -160,6 +160,7 @@ static bool read_row(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_predict
 void sgfsi_predict_block(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_predict_slot *slot) {
     slot->status = SGFS_OK;
     sgfsi_predictor_begin(predictor, &slot->in.batch, slot->first);
+    sgfsi_predictor_groups(predictor, slot->in.code, p->rows.groups.zero);
     for (int64_t s = 0; s < p->draws && slot->status == SGFS_OK; s += TOGETHER) {
         int64_t some = p->draws - s < TOGETHER ? p->draws - s : TOGETHER;
         if (sgfsi_job_stopping(&p->job)) return;

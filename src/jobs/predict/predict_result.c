@@ -25,10 +25,10 @@ sgfs_status sgfsi_predict_introduce(sgfsi_predict *p, sgfs_err *err) {
     for (int64_t k = 0; k < l->count; k++) r->label[k].name = l->name[k];
     for (int64_t j = 0; j < rows->inputs; j++)
         column[j] = (sgfs_predict_column){.name = rows->input[j],
-                                          .dates = rows->recipe != NULL &&
+                                          .dates = rows->recipe != NULL && j < rows->own &&
                                                    sgfsi_recipe_dates(rows->recipe, j),
-                                          .words = rows->words[j].count,
-                                          .word = (const char *const *)rows->words[j].text};
+                                          .words = rows->words[j]->count,
+                                          .word = (const char *const *)rows->words[j]->text};
     r->column = column;
     return SGFS_OK;
 }
@@ -196,6 +196,13 @@ sgfsi_json *sgfsi_predict_json(const sgfs_job *job) {
     sgfsi_json_text(o, "data", sgfsi_newdata_shown(predict->rows.rows));
     SGFSI_JSON(o, r, rows, draws, interval, state, unpredicted, unscored);
     sgfsi_json_int(o, "rows_with_new_words", r->new_words);
+    if (predict->rows.groups.terms > 0) {
+        sgfsi_json_int(o, "rows_with_new_groups", r->new_groups);
+        sgfsi_json *new_groups = sgfsi_json_object_in(o, "new_groups");
+        for (int64_t k = 0; k < predict->rows.groups.terms; k++)
+            sgfsi_json_int(new_groups, predict->rows.groups.groups->term[k].factor->name,
+                           predict->rows.new_in_term[k]);
+    }
     (void)sgfsi_newdata_new_words(predict->rows.rows, sgfsi_json_object_in(o, "new_words"));
     sgfsi_json_text(o, "target", r->scored ? r->target : NULL);
     sgfsi_json_num(o, "seconds", r->seconds);

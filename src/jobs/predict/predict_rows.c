@@ -57,9 +57,10 @@ static void give_back(sgfsi_predict *p, sgfsi_workspace *w) {
 /* The next n rows; out: those of the whole call. */
 static sgfs_status predict_some(sgfsi_predict *p, sgfsi_workspace *w, const sgfs_new_rows *rows,
                                 int64_t first, int64_t n, sgfs_predicted *out, sgfs_err *err) {
-    sgfs_status status = sgfsi_newrows_take(&p->rows, rows, first, n, &w->in, &out->new_words, err);
+    sgfs_status status = sgfsi_newrows_take(&p->rows, rows, first, n, &w->in, out, err);
     if (status != SGFS_OK) return status;
     sgfsi_predictor_begin(&w->predictor, &w->in.batch, first);
+    sgfsi_predictor_groups(&w->predictor, w->in.code, p->rows.groups.zero);
     status = sgfsi_predictor_add(&w->predictor, p->draws, p->draw, err);
     for (int64_t i = 0; i < n && status == SGFS_OK; i++) {
         const int64_t Q = out->quantile != NULL ? p->width * SGFSI_QUANTILES : 0;
@@ -102,14 +103,14 @@ sgfs_status sgfs_predict_rows(sgfs_job *job, const sgfs_new_rows *rows, sgfs_pre
                           "sgfs_predict_rows: rows and predictions are needed, each with its "
                           "size: .size = sizeof(sgfs_new_rows), .size = sizeof(sgfs_predicted).");
     bool counts = p->rows.wanted.exposure != NULL, text = false;
-    for (int64_t j = 0; j < p->rows.inputs; j++) text = text || p->rows.words[j].count == 0;
+    for (int64_t j = 0; j < p->rows.inputs; j++) text = text || p->rows.words[j]->count == 0;
     if (rows->rows < 0 || out->mean == NULL || (rows->x == NULL && (text || rows->words == NULL)) ||
         counts != (rows->exposure != NULL))
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "sgfs_predict_rows: x (and words, for columns of words)%s and room for "
                           "the means are needed.",
                           counts ? ", exposure" : ", no exposure, which the run is without,");
-    out->new_words = out->missing = 0;
+    out->new_words = out->missing = out->new_groups = 0;
     sgfsi_workspace *w = take_workspace(p, err);
     if (w == NULL) return sgfsi_why(err);
     sgfs_status status = SGFS_OK;

@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -128,11 +127,12 @@ static void put_part(sgfsi_json *parts, const char *name, int64_t rows, const sg
     sgfsi_json_put(one, "prints", sgfsi_json_copy(prints));
 }
 
-static uint32_t crc_of(uint32_t crc, const sgfsi_json *v) {
+static sgfs_status add_crc(uint32_t *crc, const sgfsi_json *v, sgfs_err *err) {
     char *text = sgfsi_json_dump(v, false);
-    if (text != NULL) crc = sgfsi_crc32(crc, text, strlen(text));
+    if (text == NULL) return sgfsi_fail_memory(err, "the sketch");
+    *crc = sgfsi_crc32(*crc, text, strlen(text));
     free(text);
-    return crc;
+    return SGFS_OK;
 }
 
 /* Is the output there already, made from the same? Then it stays. from: what it is made from. */
@@ -141,22 +141,28 @@ static sgfs_status look_for(sketch *s, uint32_t from, bool *there, sgfs_err *err
     *there = false;
     if (access(s->out, F_OK) != 0) return SGFS_OK;
     sgfsi_sketch old;
-    bool same = sgfsi_sketch_read(&old, s->out, NULL) == SGFS_OK &&
-                sgfsi_json_get_int(old.head, "from", -1) == (int64_t)from;
-    if (same) {
+    sgfs_err why;
+    bool overwrite = sgfsi_config_flag(s->job.cfg, "output.overwrite");
+    sgfs_status status = sgfsi_sketch_read(&old, s->out, &why);
+    if (status == SGFS_OK && sgfsi_json_get_int(old.head, "from", -1) == (int64_t)from) {
         sgfsi_sketch_close(&s->made);
         s->made = old;
         *there = true;
         return SGFS_OK;
     }
     sgfsi_sketch_close(&old);
-    return sgfsi_outfile_check(s->out, sgfsi_config_flag(s->job.cfg, "output.overwrite"), err);
+    bool other = status == SGFS_OK || status == SGFS_ERUNFILE; /* else nobody knows what it is */
+    if (!other && !overwrite) return sgfsi_fail(err, status, "%s", why.text);
+    return sgfsi_outfile_check(s->out, overwrite, err);
 }
 
+/* Somebody else may have made it meanwhile: the same stays, and another one is not replaced. */
 static sgfs_status save(sketch *s, sgfs_err *err) {
+    bool there, overwrite = sgfsi_config_flag(s->job.cfg, "output.overwrite");
     if (!sgfsi_json_whole(s->made.head)) return sgfsi_fail_memory(err, "the sketch");
-    /* made from something else, or asked to be replaced: look_for has refused what may not be */
-    bool overwrite = access(s->out, F_OK) == 0;
+    uint32_t from = (uint32_t)sgfsi_json_get_int(s->made.head, "from", 0);
+    sgfs_status status = look_for(s, from, &there, err);
+    if (status != SGFS_OK || there) return status;
     return sgfsi_sketch_write(&s->made, s->out, overwrite, err);
 }
 
@@ -183,9 +189,9 @@ static sgfs_status open_model(sgfs_model **m, const char *name, const sgfs_data 
 /* The head of a file that begins with rows. */
 static sgfs_status describe_rows(sketch *s, bool part, sgfs_err *err) {
     sgfsi_json *o = s->made.head = sgfsi_json_object();
-    sgfsi_json *columns = sgfsi_columns_of(s->rows, part, err),
-               *data = sgfsi_data_describe(s->rows);
+    sgfsi_json *columns = sgfsi_columns_of(s->rows, part, err);
     if (columns == NULL) return sgfsi_why(err);
+    sgfsi_json *data = sgfsi_data_describe(s->rows);
     sgfsi_json_flag(data, "scales_binary", s->rows->scales_binary);
     sgfsi_json_text(o, "model", s->model);
     sgfsi_json_object_in(o, "config"); /* as a run file has it: what follows is what was given */
@@ -197,12 +203,14 @@ static sgfs_status describe_rows(sketch *s, bool part, sgfs_err *err) {
     return sgfsi_json_whole(o) ? SGFS_OK : sgfsi_fail_memory(err, "the sketch");
 }
 
-static uint32_t from_rows(const sketch *s) {
+/* Looks for a file that was made from these rows and options. */
+static sgfs_status look_for_rows(sketch *s, bool *there, sgfs_err *err) {
     const sgfsi_json *o = s->made.head;
     uint32_t crc = sgfsi_crc32(0, s->model, strlen(s->model));
-    crc = crc_of(crc, sgfsi_json_get(o, "given"));
-    crc = crc_of(crc, sgfsi_json_get(o, "moves"));
-    return crc_of(crc, sgfsi_json_get(o, "prints"));
+    sgfs_status status = add_crc(&crc, sgfsi_json_get(o, "given"), err);
+    if (status == SGFS_OK) status = add_crc(&crc, sgfsi_json_get(o, "moves"), err);
+    if (status == SGFS_OK) status = add_crc(&crc, sgfsi_json_get(o, "prints"), err);
+    return status == SGFS_OK ? look_for(s, crc, there, err) : status;
 }
 
 /* ---- step by step: columns ------------------------------------------------------------------- */
@@ -213,7 +221,7 @@ static sgfs_status make_columns(sketch *s, sgfs_err *err) {
     if (status == SGFS_OK) status = describe_rows(s, true, err);
     s->made.step = SGFSI_SKETCH_COLUMNS;
     sgfsi_json_array_in(s->made.head, "parts");
-    if (status == SGFS_OK) status = look_for(s, from_rows(s), &there, err);
+    if (status == SGFS_OK) status = look_for_rows(s, &there, err);
     return status == SGFS_OK && !there ? save(s, err) : status;
 }
 
@@ -246,6 +254,8 @@ static sgfs_status open_part(sketch *s, int64_t *part, sgfs_err *err) {
     if (status == SGFS_OK) status = open_rows(s, s->then, err);
     if (status != SGFS_OK) return status;
     sgfsi_json *prints = prints_of(s->rows);
+    if (!sgfsi_json_whole(prints))
+        return sgfsi_json_free(prints), sgfsi_fail_memory(err, "the parts");
     *part = 0;
     while (*part < p->parts &&
            !sgfsi_json_equal(sgfsi_json_get(sgfsi_json_at(parts, *part), "prints"), prints))
@@ -436,8 +446,8 @@ static sgfs_status find_dimension(sketch *s, const sgfs_config *cfg, sgfs_err *e
 static sgfs_status merge_columns(sketch *s, sgfs_err *err) {
     const sgfsi_json **part = sgfsi_arena_alloc(&s->job.arena, s->count, sizeof *part);
     const char **name = sgfsi_arena_alloc(&s->job.arena, s->count, sizeof *name);
-    sgfsi_json *o = s->made.head, *parts = sgfsi_json_array();
     if (part == NULL || name == NULL) return sgfsi_fail_memory(err, "the parts");
+    sgfsi_json *o = s->made.head, *parts = sgfsi_json_array();
     const sgfsi_json *data = sgfsi_json_get(s->input->head, "data"),
                      *recipe = sgfsi_json_get(data, "recipe");
     for (int64_t k = 0; k < s->count; k++) {
@@ -464,6 +474,7 @@ static sgfs_status merge_columns(sketch *s, sgfs_err *err) {
     sgfsi_json *columns = sgfsi_columns_merge(s->count, part, name, err);
     if (columns == NULL) return sgfsi_why(err);
     sgfsi_json_put(o, "columns", columns);
+    if (!sgfsi_json_whole(o)) return sgfsi_fail_memory(err, "the parts");
     return find_dimension(s, s->then, err);
 }
 
@@ -518,6 +529,7 @@ static sgfs_status merge(sketch *s, sgfs_err *err) {
                           "%.300s: is the result of all parts already: hand it to them with --at.",
                           s->input->path);
     s->made.head = sgfsi_json_copy(s->input->head);
+    if (!sgfsi_json_whole(s->made.head)) return sgfsi_fail_memory(err, "the sketch");
     status = look_for(s, from_files(s), &there, err);
     if (status != SGFS_OK || there) return status;
     if (step == SGFSI_SKETCH_MARKS) status = merge_marks(s, err);
@@ -545,7 +557,7 @@ static sgfs_status make_whole(sketch *s, sgfs_err *err) {
     if (status != SGFS_OK) return status;
     put_part(sgfsi_json_array_in(s->made.head, "parts"), s->rows->path, s->rows->N,
              sgfsi_json_get(s->made.head, "prints"));
-    status = look_for(s, from_rows(s), &there, err);
+    status = look_for_rows(s, &there, err);
     if (status != SGFS_OK || there) return status;
     sgfsi_scope scope = sgfsi_context_enter(&s->asked->ctx);
     status = sgfsi_anchor_find(&a, s->asked, &how, &s->job.arena, err);
@@ -589,15 +601,13 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
                                           : make_whole(s, err);
     if (status != SGFS_OK) return status;
     const sgfsi_sketch *p = &s->made;
-    struct stat st = {.st_size = 0};
-    (void)stat(s->out, &st);
     s->info.step = sgfsi_sketch_steps[p->step];
     s->info.advice = advise(p);
     s->info.done = p->done;
     s->info.rows = sgfsi_json_get_int(sgfsi_json_get(p->head, "columns"), "rows", 0);
     s->info.parts = sgfsi_json_length(sgfsi_json_get(p->head, "parts"));
     s->info.marks = p->marks.count;
-    s->info.bytes = (double)st.st_size;
+    s->info.bytes = (double)p->bytes;
     s->info.seconds = sgfsi_job_seconds(job);
     job->result = &s->info;
     return SGFS_OK;

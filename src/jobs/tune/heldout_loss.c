@@ -55,7 +55,7 @@ static void score_group(scorer *s, int64_t group) {
         for (int64_t c = 0; c < s->draws->chains; c++) {
             const sgfsi_chain_draws *chain = &s->draws->chain[c];
             for (int64_t t = 0; t < chain->draws && *status == SGFS_OK; t++) {
-                const sgfsi_draw draw = {chain->theta + t * s->m->D, (uint32_t)c, t};
+                const sgfsi_draw draw = {chain->theta + t * s->m->D, (uint32_t)c, t, NULL};
                 *status = sgfsi_predictor_add(&r->predictor, 1, &draw, &s->err[group]);
             }
         }

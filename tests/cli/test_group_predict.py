@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: MIT
+"""Predictions of models with groups, against the same sums made by hand from the run file's own draws of effects."""
+import json
+import struct
+
+import numpy as np
+import pytest
+
+from cli_program import Sgfs, write
+
+USAGE, DATA, BAD_RUN = 2, 3, 4
+LENGTHS = ("--warmup", "80", "--draws", "200", "--chains", "2")
+KEPT = struct.pack("<I", 0x80000004)
+
+
+def kept_effects(path):
+    """Chain and draw (K each) and the effects (K x numbers) that a run file keeps (docs/formats.md)."""
+    raw = path.read_bytes()
+    at = raw.rindex(b"SGNT" + KEPT)
+    length = struct.unpack_from("<Q", raw, at + 32)[0]
+    payload = raw[at + 44:at + 44 + length]
+    count, numbers = struct.unpack_from("<QQ", payload)
+    place = np.frombuffer(payload, "<u8", 2 * count, 16).reshape(count, 2).astype(int)
+    u = np.frombuffer(payload, "<f4", count * numbers, 16 + 16 * count).reshape(count, numbers)
+    return place[:, 0], place[:, 1], u.astype(float)
+
+
+def inverse_logit(eta):
+    return 1 / (1 + np.exp(-eta))
+
+
+@pytest.fixture(scope="module")
+def site(shared):
+    rng = np.random.default_rng(11)
+    n = 300
+    x, size = rng.integers(-8, 9, n) / 4, 1 + rng.integers(0, 8, n) / 4
+    user, item = rng.integers(0, 12, n), rng.integers(0, 5, n)
+    eta = 0.3 + 0.5 * x + (0.8 * rng.standard_normal(12))[user] + (0.6 * rng.standard_normal(5))[item]
+    y = (rng.random(n) < inverse_logit(eta)).astype(int)
+    k = rng.poisson(size * np.exp(0.5 * eta))
+    z = 100 + 20 * (eta + 0.5 * rng.standard_normal(n))
+    shared.x, shared.user, shared.item, shared.size = x, user, item, size
+    rows = [f"{x[i]},u{user[i]},{item[i]},{size[i]},{y[i]},{k[i]},{float(z[i])!r}" for i in range(n)]
+    write(shared.folder / "a.csv", ["x,user,item,size,y,k,z", *rows])
+    new = ["0.5,u3,2,1.5", "-1,nobody,2,1", "2,u0,99,2", "1,nobody,99,1"]
+    write(shared.folder / "new.csv", ["x,user,item,size", *new])
+    # words by their first appearance, as the run has them
+    first = list(dict.fromkeys(user))
+    shared.user_code = np.array([first.index(u) for u in user])
+    first = list(dict.fromkeys(item))
+    shared.item_code = np.array([first.index(i) for i in item])
+    return shared
+
+
+def run(site, model, *words, data="a.csv", out="fit.run"):
+    site.ok("sample", model, "--data", data, "--out", out, "--overwrite", "-q", *LENGTHS, *words)
+    theta = site.draws(out)
+    chain, draw, u = kept_effects(site.folder / out)
+    names = [p["name"] for p in json.loads(site.ok("summary", out, "--json").stdout)["params"]]
+    return {name: theta[chain, draw, j] for j, name in enumerate(names)}, u
+
+
+def predicted(site, *words, data="a.csv", out="fit.run"):
+    """Draws of every row, rows x draws, and the result as JSON."""
+    said = json.loads(site.ok("predict", out, "--data", data, "--out", "p.npy", "--overwrite", "-q", "--json",
+                              *words).stdout)
+    draws = np.load(site.folder / "p.npy")
+    return draws[:, -1], said
+
+
+def by_hand(site, theta, u, slopes=False):
+    """eta of all rows at each kept draw: rows x K."""
+    eta = theta["intercept"] + np.outer(site.x, theta["x"])
+    q = 2 if slopes else 1
+    users = u[:, :12 * q].reshape(len(u), 12, q)
+    eta = eta + users[:, site.user_code, 0].T
+    if slopes:
+        eta += users[:, site.user_code, 1].T * site.x[:, None]
+    return eta + u[:, 12 * q:][:, site.item_code].T if u.shape[1] > 12 * q else eta
+
+
+@pytest.mark.parametrize("words", [(), ("--standardize",)])
+def test_probabilities_of_known_groups_are_those_of_their_draws(site, words):
+    theta, u = run(site, "logistic", "--formula", "y ~ x + (1 + x|user) + (1|item)", "--keep-groups", "50", *words)
+    assert len(u) == 50 and u.shape[1] == 12 * 2 + 5
+    p, said = predicted(site)
+    eta = by_hand(site, theta, u, slopes=True)
+    assert np.allclose(p, inverse_logit(eta), rtol=1e-9)
+    assert said["draws"] == 50 and said["rows_with_new_groups"] == 0
+    site.ok("predict", "fit.run", "--data", "a.csv", "--out", "p.csv", "--overwrite", "-q")
+    table = np.genfromtxt(site.folder / "p.csv", delimiter=",", names=True, deletechars="")
+    assert np.allclose(table["p[1]"], inverse_logit(eta).mean(1), rtol=1e-9)
+    y = np.loadtxt(site.folder / "a.csv", delimiter=",", skiprows=1, usecols=4)
+    mean = inverse_logit(eta).mean(1)
+    loss = -np.log(np.where(y == 1, mean, 1 - mean)).mean()
+    assert np.isclose(said["log_loss"], loss, rtol=1e-9) and said["auc"] > 0.7
+
+
+@pytest.mark.parametrize("words", [(), ("--standardize",)])
+def test_means_of_a_linear_model_are_on_the_users_scale(site, words):
+    theta, u = run(site, "linear", "--formula", "z ~ x + (1|user) + (1|item)", *words)
+    site.ok("predict", "fit.run", "--data", "a.csv", "--out", "p.csv", "--overwrite", "-q")
+    table = np.genfromtxt(site.folder / "p.csv", delimiter=",", names=True)
+    assert np.allclose(table["mean"], by_hand(site, theta, u).mean(1), rtol=1e-6)
+
+
+def test_counts_have_their_exposure(site):
+    theta, u = run(site, "poisson", "--formula", "k ~ x + (1|user) + (1|item)", "--exposure", "size")
+    site.ok("predict", "fit.run", "--data", "a.csv", "--out", "p.csv", "--overwrite", "-q")
+    table = np.genfromtxt(site.folder / "p.csv", delimiter=",", names=True)
+    mean = (site.size[:, None] * np.exp(by_hand(site, theta, u))).mean(1)
+    assert np.allclose(table["mean"], mean, rtol=1e-9)
+
+
+def test_nested_groups_are_found_by_both_columns(site):
+    theta, u = run(site, "logistic", "--formula", "y ~ x + (1|item:user)")
+    p, said = predicted(site)
+    # pairs are numbered by item, then by user
+    pair = site.item_code * 12 + site.user_code
+    code = np.unique(pair, return_inverse=True)[1]
+    eta = theta["intercept"] + np.outer(site.x, theta["x"]) + u[:, code].T
+    assert np.allclose(p, inverse_logit(eta), rtol=1e-9) and said["rows_with_new_groups"] == 0
+
+
+def test_groups_of_a_packed_file_are_numbers(site):
+    write(site.folder / "codes.csv", ["x,item,y", *(
+        ",".join(line.split(",")[j] for j in (0, 2, 4)) for line in
+        (site.folder / "a.csv").read_text().splitlines()[1:])])
+    site.ok("pack", "codes.csv", "--target", "y", "--out", "codes.sgd", "--overwrite", "-q", "--no-shuffle")
+    theta, u = run(site, "logistic", "--formula", "y ~ x + (1|item)", data="codes.sgd")
+    eta = theta["intercept"] + np.outer(site.x, theta["x"]) + u[:, site.item].T
+    for data in ("codes.sgd", "codes.csv"):
+        assert np.allclose(predicted(site, data=data)[0], inverse_logit(eta), rtol=1e-9)
+    write(site.folder / "gap.csv", ["x,item", "1,2", "1,"])
+    refused = site("predict", "fit.run", "--data", "gap.csv")
+    assert refused.returncode == DATA and "gap.csv" in refused.stderr
+    site.ok("predict", "fit.run", "--data", "gap.csv", "--na", "drop", "--out", "p.csv", "--overwrite", "-q")
+    lines = (site.folder / "p.csv").read_text().splitlines()
+    assert lines[1][0] in "01" and set(lines[2]) == {","}
+
+
+def test_new_groups_are_drawn_set_to_zero_or_refused(site):
+    theta, u = run(site, "logistic", "--formula", "y ~ x + (1|user) + (1|item)")
+    fixed = [theta["intercept"] + x * theta["x"] for x in (0.5, -1, 2, 1)]
+    user, item = list(dict.fromkeys(site.user)), list(dict.fromkeys(site.item))
+    of_user, of_item = (lambda g: u[:, user.index(g)]), (lambda g: u[:, 12 + item.index(g)])
+    zero, said = predicted(site, "--new-groups", "zero", data="new.csv")
+    hand = [fixed[0] + of_user(3) + of_item(2), fixed[1] + of_item(2), fixed[2] + of_user(0), fixed[3]]
+    assert np.allclose(zero, inverse_logit(np.array(hand)), rtol=1e-9)
+    assert said["rows_with_new_groups"] == 3 and said["new_groups"] == {"user": 2, "item": 2}
+    done = site.ok("predict", "fit.run", "--data", "new.csv")
+    assert "rows in groups that the run has not seen: 3 of 4" in done.stdout
+    assert '"user" 2, "item" 2' in done.stderr and "drawn by how much groups differ" in done.stderr
+    refused = site("predict", "fit.run", "--data", "new.csv", "--new-groups", "refuse")
+    assert refused.returncode == DATA and 'new.csv:3: group "nobody" of "user"' in refused.stderr
+    # drawn: the same group has the same effect, in whatever row, known ones their own
+    drawn, _ = predicted(site, data="new.csv")
+    logit = np.log(drawn / (1 - drawn))
+    assert np.allclose(logit[0], hand[0], rtol=1e-6)
+    nobody, item99 = logit[1] - fixed[1] - of_item(2), logit[2] - fixed[2] - of_user(0)
+    assert np.allclose(logit[3] - fixed[3], nobody + item99, atol=1e-6)
+    other, _ = predicted(site, "--seed", "9", data="new.csv")
+    assert not np.allclose(other[1], drawn[1])
+
+
+def test_effects_of_new_groups_have_the_law_of_the_scales(site):
+    theta, u = run(site, "linear", "--formula", "z ~ x + (1 + x|user)", "--draws", "1000", "--keep-groups", "2000")
+    assert len(u) == 2000
+    write(site.folder / "far.csv", ["x,user", *(f"{x},new{i}" for i in range(40) for x in (0, 2))])
+    site.ok("predict", "fit.run", "--data", "far.csv", "--out", "p.npy", "--overwrite", "-q")
+    # the draws of the target: its own noise is in them
+    noise = np.exp(2 * theta["log_sigma"]).mean()
+    y = np.load(site.folder / "p.npy")[:, 0].reshape(40, 2, -1)
+    sd0, sd1, cor = theta["sd_user[intercept]"], theta["sd_user[x]"], theta["cor_user[intercept,x]"]
+    off = y - (theta["intercept"] + np.array([0, 2])[:, None] * theta["x"])
+    var0, var2 = sd0 ** 2, sd0 ** 2 + 4 * sd0 * sd1 * cor + 4 * sd1 ** 2
+    both = sd0 ** 2 + 2 * sd0 * sd1 * cor
+    # 40 groups x 2000 draws: the error of a mean of squares is 1 % or so (heavier than normal: 2 %)
+    assert abs((off[:, 0] ** 2).mean() / (var0.mean() + noise) - 1) < 0.04
+    assert abs((off[:, 1] ** 2).mean() / (var2.mean() + noise) - 1) < 0.04
+    assert abs((off[:, 0] * off[:, 1]).mean() / both.mean() - 1) < 0.06
+
+
+def test_rows_kept_aside_are_scored_and_followed(site):
+    done = site.ok("sample", "logistic", "--data", "a.csv", "--formula", "y ~ x + (1|user)", *LENGTHS, "--split",
+                   "0.7,0.3", "--out", "half.run", "--overwrite")
+    said = json.loads(site.ok("predict", "half.run", "--data", "a.csv", "--part", "test", "--json").stdout)
+    assert 50 < said["rows"] < 130 and said["auc"] > 0.5
+    assert done.returncode == 0
+    # --validate: the averages of all draws, at the end, are those of the kept ones where these are all
+    rows = (site.folder / "a.csv").read_text().splitlines()
+    write(site.folder / "train.csv", rows[:201])
+    write(site.folder / "test.csv", [rows[0], *rows[201:]])
+    site.ok("sample", "logistic", "--data", "train.csv", "--formula", "y ~ x + (1|user)", *LENGTHS, "--validate", "test.csv",
+            "--keep-groups", "400", "--chains", "1", "--out", "val.run", "--overwrite", "-q")
+    after = json.loads(site.ok("predict", "val.run", "--data", "test.csv", "--json").stdout)
+    curve = json.loads(site.ok("summary", "val.run", "--json").stdout)["validation"]["curve"]
+    assert after["draws"] == 200 and after["rows_with_new_groups"] == 0
+    assert np.isclose(curve[-1]["log_loss"], after["log_loss"], rtol=1e-6)
+    assert np.isclose(curve[-1]["error"], after["error"], rtol=1e-9)
+
+
+def test_how_many_draws_are_kept(site):
+    words = ("--formula", "y ~ x + (1|user)")
+    _, u = run(site, "logistic", *words, "--keep-groups", "10")
+    assert u.shape == (10, 12)
+    chain, draw, _ = kept_effects(site.folder / "fit.run")
+    assert list(chain) == [0] * 5 + [1] * 5 and list(draw) == [39, 79, 119, 159, 199] * 2
+    site.ok("sample", "--resume", "fit.run", "--draws", "500", "-q")
+    _, draw, u = kept_effects(site.folder / "fit.run")
+    assert list(draw) == [159, 319, 479] * 2  # when there was no room for a sixth, every second one went, twice
+    site.ok("sample", "logistic", "--data", "a.csv", *words, *LENGTHS, "--keep-groups", "0", "--out", "none.run",
+            "--overwrite", "-q")
+    none = site("predict", "none.run", "--data", "a.csv")
+    assert none.returncode == DATA and "--keep-groups 0" in none.stderr
+    none = site("sample", "logistic", "--data", "a.csv", "--features", "x", "--target", "y", "--keep-groups", "3",
+                "--out", "no.run")
+    assert none.returncode == USAGE and "--keep-groups" in none.stderr
+
+
+def test_two_groups_of_one_name_are_refused(site):
+    write(site.folder / "twice.csv", ["x,a,b,y", *(
+        f"{k % 5},{('p:q', 'p')[k % 2]},{('r', 'q:r')[k % 2]},{k % 3 % 2}" for k in range(60))])
+    site.ok("sample", "logistic", "--data", "twice.csv", "--formula", "y ~ x + (1|a:b)", *LENGTHS, "--out", "twice.run",
+            "--overwrite", "-q")
+    done = site("predict", "twice.run", "--data", "twice.csv")
+    assert done.returncode == DATA and 'are called "p:q:r"' in done.stderr
+
+
+def test_a_damaged_note_is_no_prediction(site):
+    run(site, "logistic", "--formula", "y ~ x + (1|user)", "--keep-groups", "4")
+    raw = (site.folder / "fit.run").read_bytes()
+    (site.folder / "cut.run").write_bytes(raw[:raw.rindex(b"SGNT" + KEPT) + 100])
+    done = site("predict", "cut.run", "--data", "a.csv")
+    assert done.returncode == DATA and "kept no draws" in done.stderr
+    assert site.ok("summary", "cut.run", "--groups", "user", "--top", "3")
