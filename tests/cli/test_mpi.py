@@ -198,7 +198,7 @@ def test_asked_to_stop(site, number, rank):
 def test_killed_at_any_moment(site, alone, time_of_kill):
     """The others end within seconds, and the run goes on with another number of ranks, to the same file."""
     chance = random.Random(811 + time_of_kill)
-    words = (*words_of("nuts")[:-len(LENGTHS)], "--warmup", 20, "--draws", 60, "--seed", 3)
+    words = (*words_of("nuts")[:-len(LENGTHS)], "--warmup", 10, "--draws", 40, "--seed", 3)
     whole, run = site.folder / "whole.run", site.folder / "fit.run"
     if not whole.exists():
         site.ok("sample", *words, "--threads", 1, "--out", whole, "-q")
