@@ -75,7 +75,8 @@ typedef enum sgfs_status {
 
 typedef struct sgfs_err {
     sgfs_status code;
-    char text[512]; /* one sentence, UTF-8, always terminated. Options have the names of the command
+    char text[512]; /* one sentence, UTF-8, always terminated; behind that of a formula which is not
+                       understood two lines show the place. Options have the names of the command
                        line there: --na is "data.na", and sgfs_option_at has both of each */
 } sgfs_err;
 

@@ -20,11 +20,13 @@
 /* A chain further from its start than this many spreads (or prior deviations) has diverged. */
 static const double absurd = 1e6;
 
-/* theta = --start, or the model's own, + uniform(-radius, radius) x spread. */
+/* theta = --start, one of two modes, or the model's own, + uniform(-radius, radius) x spread. */
 static void place(sgfsi_chain *w, const sgfs_model *m, double radius) {
     sgfsi_stream stream = sgfsi_stream_at(w->sampler.seed, w->sampler.chain, 0, SGFSI_START);
     sgfsi_model_start(m, w->theta, w->limit);
-    if (w->plan->start != NULL) memcpy(w->theta, w->plan->start, (size_t)w->D * sizeof *w->theta);
+    const double *from = w->plan->start;
+    if (from == NULL && w->plan->modes != NULL) from = w->plan->modes + w->sampler.chain % 2 * w->D;
+    if (from != NULL) memcpy(w->theta, from, (size_t)w->D * sizeof *w->theta);
     sgfsi_uniforms(&stream, w->D, w->start);
     for (int64_t j = 0; j < w->D; j++) {
         w->theta[j] += radius * (2 * w->start[j] - 1) * w->limit[j];

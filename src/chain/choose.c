@@ -217,6 +217,7 @@ static sgfs_status find_anchor(const field *f, sgfsi_anchor_search how, sgfs_err
     how.rows = plan->pilot.rows;
     sgfs_status status = sgfsi_anchor_find(a, f->model, &how, &plan->found, err);
     if (status == SGFS_OK) plan->anchor = a;
+    plan->modes = a->modes;
     return status;
 }
 
@@ -234,6 +235,7 @@ static sgfs_status weigh(field *f, sgfsi_forecast *ahead, sgfs_err *err) {
     if (f->usable[ROWS]) {
         status = sgfsi_forecast_exact(m, &how, &plan->found, ahead, err);
         plan->anchor = ahead->anchor;
+        plan->modes = ahead->modes;
         if (plan->start == NULL) plan->pilot = ahead->start;
         if (status == SGFS_OK)
             f->cost[ROWS] =
@@ -248,7 +250,6 @@ static sgfs_status weigh(field *f, sgfsi_forecast *ahead, sgfs_err *err) {
     }
     /* of many rows few will do; a trial would see them all */
     bool few = f->cost[ROWS] < one && plan->anchor == NULL;
-    if (few && m->kind->whole != NULL) return SGFS_OK; /* it asks none */
     if (!few && (!f->usable[PAIRS] || enough * one > MOST_WORK)) return SGFS_OK;
     sgfsi_hill *h = sgfsi_arena_alloc(&plan->found, 1, sizeof *h);
     if (h == NULL) return sgfsi_fail_memory(err, "the proposals");
@@ -384,6 +385,9 @@ static sgfs_status pick(field *f, int *chosen, sgfsi_choice *out, sgfs_err *err)
         if (out->no_mode)
             snprintf(out->text, sizeof out->text, "Sampler %s: there is no anchor. %.340s",
                      f->name[best], out->why);
+        if (f->plan->modes != NULL)
+            sgfsi_append(out->text, sizeof out->text,
+                         " Chains begin at one and the other by turns.");
         return SGFS_OK;
     }
     *chosen = other;

@@ -53,6 +53,7 @@ static sgfs_status fly(const sgfs_model *small, const sgfsi_anchor_search *how, 
     if (a == NULL) return sgfsi_fail_memory(err, "the anchor");
     sgfs_status status = sgfsi_anchor_find(a, small, how, arena, err);
     if (status == SGFS_OK && times == 1) out->anchor = a;
+    if (times == 1) out->modes = a->modes;
     if (status == SGFS_OK && times != 1 && !multiply(small, a, times)) {
         status = sgfsi_fail(err, SGFS_ENUMERIC, "the information is singular at the mode");
     }

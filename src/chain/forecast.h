@@ -13,6 +13,7 @@ typedef struct sgfsi_forecast {
      * search for it begins. */
     const sgfsi_anchor *anchor;
     sgfsi_anchor_search start;
+    const double *modes; /* 2 x D, of all rows: two of them, and no anchor; else NULL */
 } sgfsi_forecast;
 
 /* From at most 20,000 of the rows; the same for any number of threads. m must have an anchor

@@ -15,7 +15,7 @@
 #include "base/nearest.h"
 #include "base/number.h"
 #include "files/find_columns.h"
-#include "files/formula.h"
+#include "files/formula/formula.h"
 
 enum { NAME_CHARS = 64, NEAREST = 3 };
 
@@ -97,6 +97,12 @@ sgfs_status sgfsi_columns_find(const sgfsi_columns *c, const char *flag, char *t
         "\"%.40s\")%s%s",
         path, colon, flag, text, (long long)c->cols, c->cols > 0 ? c->names[0] : "", hint,
         hint[0] ? "?" : ".");
+}
+
+const char *sgfsi_words_named(const char *list, bool *automatic) {
+    *automatic =
+        list != NULL && strncmp(list, "auto", 4) == 0 && (list[4] == ',' || list[4] == '\0');
+    return list == NULL ? "" : *automatic ? list + 4 + (list[4] == ',') : list;
 }
 
 /* ---- a list of columns ----------------------------------------------------------------------- */

@@ -30,6 +30,9 @@ sgfs_status sgfsi_columns_find(const sgfsi_columns *c, const char *flag, char *t
 sgfs_status sgfsi_columns_mark(const sgfsi_columns *columns, const char *flag, const char *list,
                                unsigned char *mark, sgfs_err *err);
 
+/* What follows "auto," or "auto" in a value of --categorical, which sets *automatic; else all of
+ * it. "" for NULL. */
+const char *sgfsi_words_named(const char *list, bool *automatic);
 /* The next text of a list with commas between them, without blanks around it; *rest, which is
  * written to, moves behind it. NULL: there is none. */
 char *sgfsi_list_next(char **rest);

@@ -177,9 +177,10 @@ static sgfs_status search_without_prior(sgfsi_anchor *a, const sgfs_model *m, sg
     return search(a, &lent, &plan, own, mode, found, err);
 }
 
-/* Does a climb from `start` come out elsewhere? */
+/* Does a climb from `start` come out elsewhere? Then a->modes has both places. */
 static sgfs_status compare(sgfsi_anchor *a, const sgfs_model *m, sgfsi_mode_plan plan,
-                           const double *start, sgfsi_arena *own, sgfs_err *err) {
+                           const double *start, sgfsi_arena *arena, sgfsi_arena *own,
+                           sgfs_err *err) {
     sgfsi_mode end = {.passes = 0};
     bool found;
     double *gap = SGFSI_DOUBLES(own, m->D);
@@ -189,19 +190,24 @@ static sgfs_status compare(sgfsi_anchor *a, const sgfs_model *m, sgfsi_mode_plan
     if (status != SGFS_OK || !found) return status;
     double distance =
         fmax(apart(m, a->L, a->theta, end.theta, gap), apart(m, end.L, a->theta, end.theta, gap));
-    return distance > 1 ? two_modes(m, a->theta, end.theta, err) : SGFS_OK;
+    if (!(distance > 1)) return SGFS_OK;
+    a->modes = SGFSI_DOUBLES(arena, 2 * m->D);
+    if (a->modes == NULL) return sgfsi_fail_memory(err, "the anchor");
+    memcpy(a->modes, a->theta, (size_t)m->D * sizeof *a->modes);
+    memcpy(a->modes + m->D, end.theta, (size_t)m->D * sizeof *a->modes);
+    return two_modes(m, a->theta, end.theta, err);
 }
 
 static sgfs_status find_second_mode(sgfsi_anchor *a, const sgfs_model *m, sgfsi_mode_plan plan,
-                                    sgfs_err *err) {
+                                    sgfsi_arena *arena, sgfs_err *err) {
     sgfsi_arena own = {NULL};
     sgfsi_mode far = {.passes = 0};
     bool found = false;
     double *zero = SGFSI_DOUBLES(&own, m->D);
-    sgfs_status status =
-        zero != NULL ? compare(a, m, plan, zero, &own, err) : sgfsi_fail_memory(err, "the anchor");
+    sgfs_status status = zero != NULL ? compare(a, m, plan, zero, arena, &own, err)
+                                      : sgfsi_fail_memory(err, "the anchor");
     if (status == SGFS_OK) status = search_without_prior(a, m, plan, &own, &far, &found, err);
-    if (status == SGFS_OK && found) status = compare(a, m, plan, far.theta, &own, err);
+    if (status == SGFS_OK && found) status = compare(a, m, plan, far.theta, arena, &own, err);
     sgfsi_arena_free(&own);
     return status;
 }
@@ -250,7 +256,7 @@ sgfs_status sgfsi_anchor_find(sgfsi_anchor *a, const sgfs_model *m, const sgfsi_
                                                               : NULL};
     sgfs_status status = climb(a, m, plan, arena, err);
     if (status == SGFS_OK && !sgfsi_prior_is_quadratic(m))
-        status = find_second_mode(a, m, plan, err);
+        status = find_second_mode(a, m, plan, arena, err);
     if (status != SGFS_OK) a->theta = NULL; /* there is none */
     a->seconds = sgfsi_now() - before;
     return status;

@@ -40,6 +40,7 @@ typedef struct sgfsi_anchor {
     int64_t rows;    /* read in all, those of the pilot included */
     double seconds;
     double *work;                        /* D, of sgfsi_anchor_at */
+    double *modes;                       /* 2 x D, where there are two, and no anchor; else NULL */
     struct sgfsi_remembered *remembered; /* each row's scores there; NULL: not kept */
 } sgfsi_anchor;
 

@@ -48,6 +48,7 @@ typedef struct sgfsi_plan {
     const sgfsi_anchor *anchor;
     sgfsi_anchor_search pilot;
     const sgfsi_hill *hill;       /* with the anchor; NULL: it was not tried */
+    const double *modes;          /* 2 x D: two of them, at which chains begin by turns; NULL */
     sgfsi_fisher_settings fisher; /* where kinds.fisher is not NULL */
     void *settings;               /* the sampler's own; NULL: it has none */
 } sgfsi_plan;

@@ -82,6 +82,15 @@ def test_a_model_in_closed_form_asks_no_rows(site):
     assert sampler == "exact-rows" and why == "Sampler exact-rows (no rows a draw of 2,000; no bias)."
 
 
+def test_a_closed_form_is_no_reason_to_leave_out_a_tail(site):
+    """Eight rows leave log sigma a long tail to the right, in which a chain of whole proposals stays: by 32,000
+    iterations of exact-rows its sd came out 12 % too small."""
+    x = np.random.default_rng(3).standard_normal((8, 2))
+    save(site.folder / "eight.csv", x, x[:, 0] + 0.1 * x[:, 1] ** 2)
+    sampler, why = chosen(site, "eight.csv", "--prior", "student-t", model="linear")
+    assert sampler == "exact-hmc" and "heavier tails" in why
+
+
 @pytest.mark.parametrize("model, data", [("poisson", "counts.csv"), ("softmax", "three.csv"), ("linear", "line.csv")])
 def test_every_regression_has_an_exact_sampler(site, model, data):
     assert chosen(site, data, model=model)[0].startswith("exact-")
@@ -315,6 +324,28 @@ def two(site):
     return "two.csv"
 
 
+def test_chains_begin_at_both_of_two_modes(site, two):
+    """By integration the wide one near 3.3 has 2 % of the posterior, and the sd is 300 times what is seen from the
+    narrow one alone, around which all chains agreed once."""
+    done = sample(site, two, *TWO_MODES, model="linear")
+    assert done.stdout.startswith("Do not trust"), done.stdout
+    told = header(site)
+    assert told["sampler"] == "nuts" and told["chosen"].endswith("Chains begin at one and the other by turns.")
+    means = site.draws("a.run").mean(axis=(1, 2))
+    assert np.all(np.abs(means[::2]) < 0.1) and np.all(means[1::2] > 2)
+
+
+def test_two_modes_that_chains_go_between_are_no_reason_for_mistrust(site):
+    """A Cauchy prior of scale 0.05 on ten coefficients, of which two are not 0."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((40, 10))
+    save(site.folder / "mild.csv", x, 0.4 * x[:, 0] + 0.3 * x[:, 1] + rng.standard_normal(40))
+    words = ("--prior", "student-t", "--prior-df", "1", "--prior-precision", "400")
+    done = sample(site, "mild.csv", *words, model="linear")
+    assert done.returncode == 0 and done.stdout.startswith("Trust"), done.stdout
+    assert "more than one mode" in header(site)["chosen"]
+
+
 def test_an_option_of_the_sampler_given_up_is_forgotten(site, two):
     done = sample(site, two, *TWO_MODES, "--rho", "0.5", *SHORT, model="linear")
     assert done.returncode == 0, done.stderr
@@ -421,7 +452,7 @@ def test_the_recorded_config_gives_the_same_bits(site, words):
 
 
 def test_the_config_of_a_run_that_began_anew_gives_the_same_bits(site, two):
-    words = (*TWO_MODES, "--warmup", "100", "--draws", "200", "--chains", "2")
+    words = (*TWO_MODES, "--rho", "0.5", "--warmup", "100", "--draws", "200", "--chains", "2")
     assert sample(site, two, *words, model="linear").returncode == 0
     first = site.draws("a.run")
     assert header(site)["sampler_info"]["fallbacks"] == 1

@@ -200,6 +200,26 @@ def test_rows_kept_aside_are_scored_and_followed(site):
     assert np.isclose(curve[-1]["error"], after["error"], rtol=1e-9)
 
 
+def test_intraclass_correlations_follow_from_the_scales(site):
+    def shares(model, formula, *words):
+        theta, _ = run(site, model, "--formula", formula, *words)
+        return theta, {name[4:]: x for name, x in theta.items() if name.startswith("icc_")}
+
+    both = "x + (1|user) + (1|item)"
+    theta, icc = shares("logistic", f"y ~ {both}")
+    user, item = theta["sd_user[intercept]"] ** 2, theta["sd_item[intercept]"] ** 2
+    assert np.allclose(icc["user"], user / (user + item + np.pi ** 2 / 3), rtol=1e-12)
+    assert np.allclose(icc["item"], item / (user + item + np.pi ** 2 / 3), rtol=1e-12)
+    for words in ((), ("--standardize",)):
+        theta, icc = shares("linear", "z ~ x + (1|user)", *words)
+        user = theta["sd_user[intercept]"] ** 2
+        assert np.allclose(icc["user"], user / (user + np.exp(2 * theta["log_sigma"])), rtol=1e-9)
+        theta, icc = shares("linear", "z ~ x + (1|user)", "--sigma", "10", *words)
+        assert np.allclose(icc["user"], 1 / (1 + 100 / theta["sd_user[intercept]"] ** 2), rtol=1e-9)
+    assert not shares("poisson", f"k ~ {both}")[1]  # no such share of a count that is the same in every row
+    assert not shares("logistic", "y ~ x + (1 + x|user)")[1]  # with a slope it depends on x
+
+
 def test_how_many_draws_are_kept(site):
     words = ("--formula", "y ~ x + (1|user)")
     _, u = run(site, "logistic", *words, "--keep-groups", "10")
