@@ -89,6 +89,12 @@ sgfs_status sgfsi_columns_find(const sgfsi_columns *c, const char *flag, char *t
         *dash = '-';
     }
     if (found) return SGFS_OK;
+    if (c->first != NULL && sgfsi_names_find(c->cols, (const char *const *)c->first, text) >= 0)
+        return sgfsi_fail(
+            err, SGFS_EUSAGE,
+            "%s%s--%s asks for \"%.60s\", which stands in the first line, and that is "
+            "taken for a row of data: if it holds names, say --header yes.",
+            path, colon, flag, text);
     char hint[256];
     suggest(c, text, hint, sizeof hint);
     return sgfsi_fail(

@@ -11,6 +11,7 @@ typedef struct sgfsi_columns {
     char *const *names;              /* cols */
     bool named;                      /* by the file; else by their place, whatever names says */
     const struct sgfsi_json *recipe; /* transforms that made the file; NULL: none */
+    char *const *first; /* cols: the cells of a first line that was taken for data; NULL: none */
 } sgfsi_columns;
 
 /* Fill role[cols] from what options says of target, features, weights and exposure; SGFS_EUSAGE

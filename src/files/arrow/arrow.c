@@ -143,7 +143,7 @@ static sgfs_status choose_columns(arrow *a, sgfs_err *err) {
                              ? SGFS_OK
                              : sgfsi_fail_memory(err, "the columns");
     for (int64_t k = 0; status == SGFS_OK && k < cols; k++) names[k] = a->in.field[k].name;
-    const sgfsi_columns columns = {a->path, cols, names, true, NULL};
+    const sgfsi_columns columns = {a->path, cols, names, true, NULL, NULL};
     if (status == SGFS_OK) status = sgfsi_columns_select(&columns, NULL, &a->options, role, err);
     if (status == SGFS_OK) status = mark(&columns, "categorical", list, &named, err);
     if (status == SGFS_OK) status = mark(&columns, NULL, a->options.drop, &dropped, err);

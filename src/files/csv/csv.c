@@ -157,8 +157,8 @@ static sgfs_status leave_out_row_numbers(csv *c, const sgfsi_columns *columns, s
 }
 
 static sgfs_status choose_columns(csv *c, sgfs_err *err) {
-    const sgfsi_columns columns = {c->path, c->format.cols, c->format.names, c->format.header,
-                                   NULL};
+    const sgfsi_columns columns = {c->path,          c->format.cols, c->format.names,
+                                   c->format.header, NULL,           c->format.first};
     unsigned char *mark;
     c->plan.role = calloc((size_t)c->format.cols, 1);
     c->plan.words_of = malloc((size_t)c->format.cols * sizeof *c->plan.words_of);
@@ -557,6 +557,7 @@ static void close_flow(sgfsi_flow *flow) {
     free(c->plan.words_of);
     free(c->plan.role);
     sgfsi_names_free(c->format.names, c->format.cols);
+    sgfsi_names_free(c->format.first, c->format.cols);
     free(c->path);
     free(c);
     flow->self = NULL;

@@ -28,7 +28,7 @@ sgfs_status sgfsi_formula_mark(const char *text, int64_t cols, char *const *name
     sgfsi_arena arena = {NULL};
     sgfsi_formula f;
     sgfs_status status = sgfsi_formula_parse_groups(text, &arena, &f, err);
-    const sgfsi_columns all = {path, cols, names, true, NULL};
+    const sgfsi_columns all = {path, cols, names, true, NULL, NULL};
     for (int64_t k = 0; status == SGFS_OK && k < f.spec->terms; k++) {
         const sgfsi_term_spec *t = &f.spec->term[k];
         for (int64_t c = 0; c < t->columns && status == SGFS_OK; c++) {

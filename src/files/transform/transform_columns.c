@@ -387,20 +387,40 @@ static void say_words(const sgfsi_transform *s) {
     }
 }
 
+/* How many of a column's words are numbers? *other: the first that is none. */
+static int64_t count_numbers(const sgfsi_dictionary *d, const char **other) {
+    int64_t numbers = 0;
+    double x;
+    for (int64_t k = d->count - 1; k >= 0; k--) {
+        if (sgfsi_text_num(d->word[k], &x)) numbers++;
+        else if (!is_missing_word(d->word[k])) *other = d->word[k];
+    }
+    return numbers;
+}
+
+/* What to do about a column of words: leave it out, take dates apart, mend a few cells. */
+typedef enum remedy { DROP, DATE, MEND } remedy;
+
 /* --categorical auto takes what holds words. That a column of its words would be of use is doubtful
- * where nearly every row has another one, where they are thousands, and where they are dates or
- * amounts; whoever means them names the column. Few dates may well be the levels of something. What
- * is wrong with column j goes to `out`; false: nothing. */
-static bool is_odd(const sgfsi_transform *s, int64_t j, bool *dates, char *out, size_t room) {
+ * where nearly every row has another one, where they are thousands, where they are dates or
+ * amounts, and where they are numbers but for a few; whoever means them names the column. Few dates
+ * may well be the levels of something. What is wrong with column j goes to `out`; false: nothing. */
+static bool is_odd(const sgfsi_transform *s, int64_t j, remedy *by, char *out, size_t room) {
     enum { FEW = 10 };
     const words *w = s->self;
     const sgfsi_dictionary *d = &w->dictionary[j];
     const long long count = d->count, rows = s->head->rows; /* 0: not known yet */
     if (d->count <= FEW || !(w->onehot || w->codes)) return false;
     const char *like = sgfsi_words_look_like(d->count, d->word);
+    const char *other = "";
+    const int64_t numbers = count_numbers(d, &other), others = d->count - numbers;
     bool many = rows > 0 && 5 * count >= 4 * rows;
-    *dates = sgfsi_words_are_dates(d->count, d->word);
-    if (*dates)
+    *by = sgfsi_words_are_dates(d->count, d->word) ? DATE : 10 * others <= numbers ? MEND : DROP;
+    if (*by == MEND)
+        snprintf(out, room, "\"%.60s\" holds %lld different numbers and among them %s (\"%.40s\")",
+                 s->in.name[j], (long long)numbers, others == 1 ? "one word" : "a few words",
+                 other);
+    else if (*by == DATE)
         snprintf(out, room, "\"%.60s\" holds %lld different dates such as \"%.40s\"", s->in.name[j],
                  count, d->word[0]);
     else if (like != NULL)
@@ -414,35 +434,41 @@ static bool is_odd(const sgfsi_transform *s, int64_t j, bool *dates, char *out, 
     else if (count > SGFSI_MAX_LEVELS)
         snprintf(out, room, "\"%.60s\" has %lld different words (\"%.40s\", \"%.40s\", ...)",
                  s->in.name[j], count, d->word[0], d->word[1]);
-    return *dates || like != NULL || many || count > SGFSI_MAX_LEVELS;
+    return *by != DROP || like != NULL || many || count > SGFSI_MAX_LEVELS;
 }
 
-/* All such columns in one sentence, as far as it goes, with the options that help. */
+/* All such columns in one sentence, as far as it goes, with what helps. */
 static sgfs_status refuse_odd_words(const sgfsi_transform *s, sgfs_err *err) {
-    char what[400], first[400] = "", all[300] = "", drop[200] = "", date[200] = "", help[320];
+    char what[400], first[400] = "", all[300] = "", lists[3][200] = {"", "", ""}, help[480] = "";
     int64_t odd = 0, at = -1;
     unsigned char *named = sgfsi_arena_alloc(s->arena, s->in.cols + 1, 1);
     if (named == NULL) return sgfsi_fail_memory(err, "the words");
     const char *list = sgfsi_words_named(s->text, &(bool){false});
     if (list[0] != '\0' && sgfsi_transform_find(s, list, named, err) != SGFS_OK) return err->code;
     for (int64_t j = 0; j < s->in.cols; j++) {
-        bool dates;
-        if (named[j] || !is_odd(s, j, &dates, what, sizeof what)) continue;
+        remedy by = DROP;
+        if (named[j] || !is_odd(s, j, &by, what, sizeof what)) continue;
         if (odd++ == 0) snprintf(first, sizeof first, "%s", what), at = j;
-        size_t end = strcspn(what, "(;"); /* the beginning will do */
+        size_t end = strcspn(what, by == MEND ? "" : "(;"); /* the beginning will do */
         what[what[end] == '(' && end > 0 ? end - 1 : end] = '\0';
         sgfsi_append(all, sizeof all, "%s%s", odd > 1 ? "; " : "", what);
-        char *help_with = dates ? date : drop;
-        sgfsi_append(help_with, sizeof drop, "%s%s", help_with[0] != '\0' ? "," : "",
+        sgfsi_append(lists[by], sizeof lists[by], "%s%s", lists[by][0] != '\0' ? "," : "",
                      s->in.name[j]);
     }
     if (odd == 0) return SGFS_OK;
-    snprintf(help, sizeof help, "Leave %s out with --drop %.120s", odd > 1 ? "them" : "it",
-             drop[0] != '\0' ? drop : date);
+    const char *drop = lists[DROP], *date = lists[DATE], *mend = lists[MEND];
+    if (mend[0] != '\0')
+        sgfsi_append(help, sizeof help,
+                     "Correct the words among the numbers of %.80s, or write NA there and see --na",
+                     mend);
     if (date[0] != '\0')
-        snprintf(help, sizeof help, "--date %.80s makes year, month, weekday and hour of %s%s%.80s",
-                 date, strchr(date, ',') != NULL ? "them" : "it",
-                 drop[0] != '\0' ? ", and --drop leaves the others out: --drop " : "", drop);
+        sgfsi_append(help, sizeof help, "%s--date %.80s makes year, month, weekday and hour of %s",
+                     help[0] != '\0' ? "; " : "", date, strchr(date, ',') != NULL ? "them" : "it");
+    if (drop[0] != '\0' && help[0] != '\0')
+        sgfsi_append(help, sizeof help, ", and --drop leaves the others out: --drop %.80s", drop);
+    else if (drop[0] != '\0')
+        sgfsi_append(help, sizeof help, "Leave %s out with --drop %.120s", odd > 1 ? "them" : "it",
+                     drop);
     if (odd > 1)
         return sgfsi_fail(err, SGFS_EDATA,
                           "%lld columns would hardly be of use as words: %s. %s; or name those "
