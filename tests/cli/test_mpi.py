@@ -31,7 +31,8 @@ class Ranks(Sgfs):
 
     def launch(self, ranks, *words, **options):
         """In a session of its own: what is left of it can be ended."""
-        words = ["sample", "--allow-unconverged", *map(str, words), "--mpi"]
+        command = options.pop("command", ("sample", "--allow-unconverged"))
+        words = [*command, *map(str, words), "--mpi"]
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True,
                    "env": {**os.environ, **QUIET}, "start_new_session": True, "program": [PROGRAM], **options}
         program = options.pop("program")
@@ -125,6 +126,32 @@ def test_several_have_the_bits_of_one(site, alone, sampler, ranks):
 def test_one_process_without_a_launcher(site, alone):
     site.ok("sample", *words_of("nuts"), "--mpi", "--out", "self.run", "-q", env={**os.environ, **QUIET})
     assert_same(alone("nuts"), site.folder / "self.run")
+
+
+def test_minibatches_of_rows_that_are_dealt(site):
+    """Each rank reads its own rows of a batch; of files that are not packed it cannot."""
+    site.ok("pack", "a.npy", "--out", "a.sgd")
+    words = ("logistic", "--data", "a.sgd", "--sampler", "sgfs-f", *LENGTHS, "--out")
+    site.ok("sample", *words, "alone.run", "-q")
+    done = site.together(3, *words, "dealt.run", "--deal", "on")
+    assert done.returncode == 0 and "Each of 3 processes reads its own rows" in done.stderr, done.stderr
+    assert (site.draws("alone.run") == site.draws("dealt.run")).all()
+    done = site.together(3, *words_of("sgfs-f"), "--deal", "on", "--out", "none.run")
+    assert done.returncode == 2 and "from packed files" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("out", ["p.csv", "p.npy"])
+def test_predictions_have_the_bytes_of_one(site, alone, out):
+    """Lines and tables, but for the seconds."""
+    words = (alone("nuts"), "--data", "a.npy", "--max-draws", 40, "--json", "--overwrite", "--out")
+    one = site.ok("predict", *words, "one-" + out)
+    many = site.together(3, *words, out, command=("predict",), text=True)
+    assert many.returncode == 0, many.stderr
+    assert (site.folder / out).read_bytes() == (site.folder / ("one-" + out)).read_bytes()
+    plain = [[line for line in text.splitlines() if "seconds" not in line] for text in (one.stdout, many.stdout)]
+    assert len(plain[0]) > 20 and plain[0] == plain[1]
+    many = site.together(3, *words, "none/" + out, command=("predict",))
+    assert many.returncode == 5 and many.stderr.count("cannot write there") == 1, many.stderr
 
 
 # ---- mistakes -------------------------------------------------------------------------------------
