@@ -920,6 +920,8 @@ static inline void feed_formula(const unsigned char *bytes, size_t size) {
         const char *path = feed_put(1, rows, sizeof rows - 1);
         sgfs_data *data = status == SGFS_OK ? sgfs_data_open(path, cfg, &err) : NULL;
         sgfs_model *model = data != NULL ? sgfs_model_open("logistic", data, cfg, &err) : NULL;
+        for (char *c = err.text; (c = strchr(c, '\n')) != NULL;)
+            *c = ' '; /* the place stands below */
         feed_check(model != NULL ? SGFS_OK : err.code, &err, true);
         sgfs_model_free(model);
         sgfs_data_free(data);

@@ -230,6 +230,8 @@ sgfs_status sgfsi_groups_open(sgfs_data *d, const sgfsi_group_spec *spec,
     }
     g->terms = spec->terms;
     d->groups = g;
+    if (status == SGFS_OK && sgfsi_arena_failed(&d->arena)) /* a name of a column, say */
+        status = sgfsi_fail_memory(err, "the groups");
     return status;
 }
 

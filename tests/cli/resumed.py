@@ -126,7 +126,7 @@ def contents(path):
     for there, key in ((header, "created_at"), (header["machine"], "threads")):
         there.pop(key)
     for there in (header["config"], header["given"]):
-        for key in ("run.threads", "run.checkpoint", "run.max_time", "output.overwrite"):
+        for key in ("run.threads", "run.checkpoint", "run.max_time", "run.mpi", "output.overwrite"):
             there.pop(key, None)
     for found_while_opening in header["sampler_info"].values():
         if isinstance(found_while_opening, dict):

@@ -197,3 +197,11 @@ def test_a_sketch_names_no_other_file(site):
         (site.folder / "forged.sketch").write_bytes(forged + zlib.crc32(forged).to_bytes(4, "little"))
         done = site("sample", "--sketch", "forged.sketch", "--out", "x.run")
         assert done.returncode == DAMAGED and "damaged" in done.stderr, done.stderr
+
+
+def test_marks_that_cannot_fit_are_refused_with_the_bytes(site):
+    """10^11 moves: before, memory was taken until the system ended somebody's process."""
+    done = site("sketch", "logistic", "--data", "logistic.csv", "--features", "a,b,c", "--draws", "10000000000",
+                "--threads", "1", "--out", "no.sketch")
+    assert done.returncode == 1 and "moves need " in done.stderr and "--draws" in done.stderr, done.stderr
+    assert not (site.folder / "no.sketch").exists()
