@@ -3,6 +3,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli.h"
 
@@ -141,6 +142,7 @@ static const cli_flag flags[] = {
      "quantiles at the ends of an interval with this share of the draws (0.9)"},
     {"seed", "K", "same seed, same predictive draws"},
     {"threads", "K", "blocks of rows predicted side by side (default: all cores)"},
+    {"mpi", NULL, "share the rows with the other processes of mpirun or srun"},
     {"overwrite", NULL, "replace an existing file"},
     {NULL, NULL, NULL}};
 
@@ -150,6 +152,7 @@ static cli_borrowed borrowed[] = {{"target", "data.target"},
                                   {"interval", "summary.interval"},
                                   {"seed", "run.seed"},
                                   {"threads", "run.threads"},
+                                  {"mpi", "run.mpi"},
                                   {"overwrite", "output.overwrite"},
                                   {"labels", "data.labels"},
                                   {"zero-based", "data.zero_based"},
@@ -167,13 +170,17 @@ static sgfs_status predict_run(cli_args *args, sgfs_err *err) {
                         "Name a run and new rows: sgfs predict fit.run --data test.csv");
     }
     if (cli_borrow(&cmd_predict, args, borrowed, err) != SGFS_OK) return err->code;
-    if (cli_check_out(&cmd_predict, args, out, err) != SGFS_OK) return err->code;
+    if (args->ranks > 1 && strcmp(data, "-") == 0)
+        return cli_fail(err, SGFS_EUSAGE,
+                        "Standard input reaches one process only: with --mpi, --data is a file.");
+    if (args->rank == 0 && cli_check_out(&cmd_predict, args, out, err) != SGFS_OK) return err->code;
     sgfs_draws *draws = sgfs_draws_open(args->word[0], err);
     if (draws == NULL) return err->code;
     sgfs_job *job = sgfs_predict_open(draws, NULL, data, out, args->cfg, err);
     sgfs_status status = cli_run_job(job, args, err);
-    if (status == SGFS_OK && args->json) status = cli_print_json(job, err);
-    else if (status == SGFS_OK) print_result(sgfs_job_result(job), data);
+    const bool speaks = status == SGFS_OK && args->rank == 0;
+    if (speaks && args->json) status = cli_print_json(job, err);
+    else if (speaks) print_result(sgfs_job_result(job), data);
     if (status == SGFS_OK && out != NULL && !args->quiet) {
         fflush(stdout);
         fprintf(stderr, "predictions -> %s\n", out);

@@ -198,6 +198,16 @@ static void print_asked(const sgfs_summary *s) {
         s->asked.acceptance, s->asked.rows, s->asked.rho);
 }
 
+static void print_grouped(const sgfs_summary *s) {
+    const sgfs_group_stats *g = &s->grouped;
+    if (!g->known) return;
+    printf("accepted: %.3g of the groups' proposals, %.3g of the coefficients', %.3g of the "
+           "scales'\n"
+           "longest autocorrelation time %.3g iterations; %.3g passes over the rows for each "
+           "effective draw\n",
+           g->groups, g->beta, g->scales, s->tau_max, g->passes);
+}
+
 /* Of a run whose alpha changes. */
 static void print_phases(const sgfs_summary *s) {
     if (!(s->gaussian_draws > 0 && s->langevin_draws > 0)) return;
@@ -256,6 +266,7 @@ void cli_print_summary(const sgfs_summary *s, const cli_display *how) {
     printf("%lld chain%s x %lld kept draws, %.3g s%s\n", (long long)s->chains,
            s->chains == 1 ? "" : "s", (long long)s->draws, s->seconds,
            s->chains == 1 ? "" : " (sum over chains)");
+    print_grouped(s);
     if (s->points > 0) {
         printf("rows kept aside: %s %.4g, log loss %.4g, predicted by each chain's draws and "
                "averaged over chains; `sgfs export RUN run.curve.csv` has the way there\n",

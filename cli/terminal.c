@@ -12,6 +12,7 @@
 #endif
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -109,7 +110,12 @@ void cli_print_wrapped(FILE *to, const char *before, const char *text) {
     const char *at = whole;
     for (; *at == '\n'; at++) putc('\n', to);
     while (at[bytes_of(at, width)] != '\0') {
-        int most = bytes_of(at, width), n = most;
+        int most = bytes_of(at, width), n = most, line = (int)strcspn(at, "\n");
+        if (line <= most) { /* a line that ends by itself, as over a caret */
+            fprintf(to, "%.*s\n", line, at);
+            at += line + 1;
+            continue;
+        }
         while (n > 0 && at[n] != ' ') n--;
         if (n == 0) n = most; /* a word that is wider than the terminal */
         fprintf(to, "%.*s\n", n, at);

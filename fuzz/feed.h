@@ -672,7 +672,8 @@ static inline void feed_truth(const unsigned char *bytes, size_t size) {
 /* ---- run files that go further: predict and resume -------------------------------------------- */
 
 /* Samplers whose runs are taken up: their states are of different sorts. */
-static const char *const feed_samplers[] = {"sgld", "sgfs-f", "sgfs-cv", "nuts", "exact-pairs"};
+static const char *const feed_samplers[] = {"sgld", "sgfs-f",      "sgfs-cv",
+                                            "nuts", "exact-pairs", "groups"};
 enum { FEED_SAMPLERS = sizeof feed_samplers / sizeof feed_samplers[0] };
 
 /* Where a run file can be replaced by another one: a folder of its own, removed with the process. */
@@ -710,6 +711,7 @@ static inline sgfs_config *feed_run_options(const char *sampler) {
                 FEED_FAIL("%s", err.text);
     if (cfg == NULL) FEED_FAIL("no config");
     if (strcmp(sampler, "sgld") == 0) (void)sgfs_config_set(cfg, "sampler.epsilon", "1e-3", &err);
+    if (strcmp(sampler, "groups") == 0) (void)sgfs_config_set(cfg, "data.groups", "(1|x2)", &err);
     return cfg;
 }
 
@@ -765,7 +767,7 @@ static inline sgfs_status feed_predict(const unsigned char *bytes, size_t size) 
 /* The run goes on for two iterations, by the options that a good one of its sampler had. */
 static inline sgfs_status feed_resume(const unsigned char *bytes, size_t size) {
     static sgfs_config *kept[FEED_SAMPLERS];
-    static sgfs_data *data;
+    static sgfs_data *data[FEED_SAMPLERS];
     static sgfs_model *model[FEED_SAMPLERS];
     sgfs_err err = {SGFS_OK, ""};
     int k = 0;
@@ -776,8 +778,8 @@ static inline sgfs_status feed_resume(const unsigned char *bytes, size_t size) {
     }
     if (kept[k] == NULL) {
         kept[k] = feed_run_options(feed_samplers[k]);
-        if (data == NULL) data = feed_beside(kept[k], &err);
-        model[k] = sgfs_model_open("logistic", data, kept[k], &err);
+        data[k] = feed_beside(kept[k], &err);
+        model[k] = sgfs_model_open("logistic", data[k], kept[k], &err);
     }
     FILE *f = fopen(feed_run_path(), "wb");
     if (f == NULL || fwrite(bytes, 1, size, f) != size || fclose(f) != 0)
@@ -793,11 +795,147 @@ static inline sgfs_status feed_resume(const unsigned char *bytes, size_t size) {
     return status;
 }
 
+/* ---- sketches -------------------------------------------------------------------------------- */
+
+/* A file of every step: columns, the first place, a pass at it, marks. */
+enum { FEED_SKETCHES = 4 };
+
+/* at: the place, or NULL. */
+static inline sgfs_config *feed_sketch_options(const char *at) {
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_config *cfg = sgfs_config_new();
+    const char *const set[][2] = {
+        {"run.chains", "1"}, {"run.threads", "1"},         {"run.warmup", "2"}, {"run.draws", "4"},
+        {"run.thin", "1"},   {"output.overwrite", "true"}, {"sketch.at", at}};
+    for (size_t i = 0; cfg != NULL && i < sizeof set / sizeof set[0]; i++)
+        if (set[i][1] != NULL && sgfs_config_set(cfg, set[i][0], set[i][1], &err) != SGFS_OK)
+            FEED_FAIL("%s", err.text);
+    if (cfg == NULL) FEED_FAIL("no config");
+    return cfg;
+}
+
+static inline const char *feed_sketch_rows(void) {
+    static const char rows[] =
+        "x1,x2,y\n0.5,-1,1\n0.25,2,0\n-1.5,0.75,1\n2,1,1\n-0.5,0,0\n1,-2,0\n";
+    return feed_put(1, rows, sizeof rows - 1);
+}
+
+/* One step; what it writes is where run files are. */
+static inline sgfs_status feed_step(const char *model, const char *rows, const char *parts,
+                                    const sgfs_config *cfg, sgfs_err *err) {
+    sgfs_job *job = sgfs_sketch_open(model, rows, parts, feed_run_path(), cfg, err);
+    sgfs_status status = job != NULL ? sgfs_job_run(job, err) : err->code;
+    if (status == SGFS_OK) sgfs_text_free(sgfs_job_json(job));
+    sgfs_job_free(job);
+    return status;
+}
+
+/* Made once, from the one before. */
+static inline const unsigned char *feed_good_sketch(int which, size_t *size) {
+    static unsigned char *kept[FEED_SKETCHES];
+    static size_t length[FEED_SKETCHES];
+    sgfs_err err = {SGFS_OK, ""};
+    if (kept[which] == NULL) {
+        size_t before = 0;
+        const unsigned char *from =
+            which == 1 || which == 2 ? feed_good_sketch(which - 1, &before) : NULL;
+        const char *path = from != NULL ? feed_put(2, from, before) : NULL,
+                   *rows = feed_sketch_rows();
+        sgfs_config *cfg = feed_sketch_options(which == 2 ? path : NULL);
+        if (which == 0) (void)sgfs_config_set(cfg, "sketch.columns", "true", &err);
+        sgfs_status status = which == 1   ? feed_step(NULL, NULL, path, cfg, &err)
+                             : which == 2 ? feed_step(NULL, rows, NULL, cfg, &err)
+                                          : feed_step("logistic", rows, NULL, cfg, &err);
+        if (status != SGFS_OK) FEED_FAIL("step %d: %s", which, err.text);
+        sgfs_config_free(cfg);
+        FILE *f = fopen(feed_run_path(), "rb");
+        kept[which] = malloc(1 << 20);
+        if (f != NULL && kept[which] != NULL) length[which] = fread(kept[which], 1, 1 << 20, f);
+        if (length[which] == 0) FEED_FAIL("the sketch cannot be read");
+        fclose(f);
+        unlink(feed_run_path());
+    }
+    *size = length[which];
+    return kept[which];
+}
+
+static inline void feed_sketch_check(sgfs_status status, const sgfs_err *err) {
+    bool other = status == SGFS_ERUNFILE || status == SGFS_ENUMERIC;
+    if (!other) feed_check(status, err, true);
+    unlink(feed_run_path());
+}
+
+/* Draws from it; or as the result of a part; or as the place where a part is asked. How many of the
+ * three went well. */
+static inline int feed_sketch(const unsigned char *bytes, size_t size) {
+    const char *path = feed_put(0, bytes, size);
+    int good = 0;
+    sgfs_err err = {SGFS_OK, ""};
+    sgfs_config *cfg = feed_sketch_options(NULL);
+    sgfs_status status = sgfs_config_load(cfg, path, &err);
+    sgfs_data *data = status == SGFS_OK ? sgfs_data_open(path, cfg, &err) : NULL;
+    sgfs_model *model = data != NULL ? sgfs_model_open("logistic", data, cfg, &err) : NULL;
+    sgfs_run *run = model != NULL ? sgfs_run_open(model, cfg, &err) : NULL;
+    status = run != NULL ? sgfs_run_step(run, 3, &err) : err.code;
+    sgfs_run_free(run);
+    sgfs_model_free(model);
+    sgfs_data_free(data);
+    sgfs_config_free(cfg);
+    good += status == SGFS_OK;
+    feed_sketch_check(status, &err);
+
+    static const char pass[] = "\"step\":\"pass\"";
+    bool passes = memmem(bytes, size, pass, sizeof pass - 1) != NULL;
+    size_t length = 0;
+    const unsigned char *place = passes ? feed_good_sketch(1, &length) : NULL;
+    cfg = feed_sketch_options(passes ? feed_put(2, place, length) : NULL);
+    err = (sgfs_err){SGFS_OK, ""};
+    status = feed_step(NULL, NULL, feed_put(0, bytes, size), cfg, &err);
+    sgfs_config_free(cfg);
+    good += status == SGFS_OK;
+    feed_sketch_check(status, &err);
+
+    cfg = feed_sketch_options(path);
+    err = (sgfs_err){SGFS_OK, ""};
+    status = feed_step(NULL, feed_sketch_rows(), NULL, cfg, &err);
+    sgfs_config_free(cfg);
+    good += status == SGFS_OK;
+    feed_sketch_check(status, &err);
+    return good;
+}
+
+/* ---- formulas -------------------------------------------------------------------------------- */
+
+/* The text as a formula, and as groups. */
+static inline void feed_formula(const unsigned char *bytes, size_t size) {
+    static const char rows[] =
+        "animal,a,b,y\nape,0.5,1,1\nbee,0.25,2,0\nape,-1.5,0.75,1\ncat,2,1,0\n";
+    static const char *const keys[] = {"data.formula", "data.groups"};
+    char text[4097] = "";
+    memcpy(text, bytes, size < sizeof text ? size : sizeof text - 1);
+    for (int k = 0; k < 2; k++) {
+        sgfs_err err = {SGFS_OK, ""};
+        sgfs_config *cfg = sgfs_config_new();
+        sgfs_status status = sgfs_config_set(cfg, keys[k], text, &err);
+        const char *path = feed_put(1, rows, sizeof rows - 1);
+        sgfs_data *data = status == SGFS_OK ? sgfs_data_open(path, cfg, &err) : NULL;
+        sgfs_model *model = data != NULL ? sgfs_model_open("logistic", data, cfg, &err) : NULL;
+        for (char *c = err.text; (c = strchr(c, '\n')) != NULL;)
+            *c = ' '; /* the place stands below */
+        feed_check(model != NULL ? SGFS_OK : err.code, &err, true);
+        sgfs_model_free(model);
+        sgfs_data_free(data);
+        sgfs_config_free(cfg);
+    }
+}
+
 /* By the name of the target. */
 static inline void feed_any(const char *name, const unsigned char *bytes, size_t size) {
     if (strcmp(name, "run") == 0) feed_run(bytes, size);
     else if (strcmp(name, "predict") == 0) (void)feed_predict(bytes, size);
     else if (strcmp(name, "resume") == 0) (void)feed_resume(bytes, size);
+    else if (strcmp(name, "sketch") == 0) (void)feed_sketch(bytes, size);
+    else if (strcmp(name, "formula") == 0) feed_formula(bytes, size);
     else if (strcmp(name, "config") == 0) feed_json(bytes, size);
     else if (strcmp(name, "truth") == 0) feed_truth(bytes, size);
     else if (strcmp(name, "start") == 0) feed_option("run.start", "nuts", bytes, size);

@@ -242,6 +242,63 @@ def option_seeds():
     save("matrix", "square", "2 0.5 0\n0.5 1 0\n0 0 3\n")
     save("matrix", "not_symmetric", "2 9 0\n0 1 0\n0 0 3\n")
 
+def formula_seeds():
+    for name, text in (("plain", "y ~ a + b + (1 | animal)"), ("all", "y ~ . - a + (1 + b || animal) - 1"),
+                       ("calls", "y ~ C(a) + log1p(b)+(0+a|animal:b)"), ("quoted", "`y`~`a`+(`b`|`animal`)"),
+                       ("groups", "(1 + a | animal) + (1 | b:animal)"), ("product", "y ~ a*b"),
+                       ("open", "y ~ (1 + (1 + ("), ("long", "y~" + "+".join(["a"] * 900)),
+                       ("many", "y~" + "+".join(f"(1|{c})" for c in "abcdefghijklmnopqrstuvwxyz"))):
+        save("formula", name, text)
+
+
+# ---- sketches ------------------------------------------------------------------------------------
+
+def sketch(step, D=0, places=0, marks=(), forged=(), **more):
+    """A file of a step, of six rows with two columns; each mark has a head of seven numbers and the row."""
+    p = 3
+    about = {"mean": 0.5, "sd": 0.5, "min": 0.0, "max": 1.0, "binary": True, "full": False}
+    features = [{"name": name, "mean": 0.25, "sd": 1.5, "min": -2.0, "max": 2.0, "binary": False, "full": True}
+                for name in ("x1", "x2")]
+    head = {"model": "logistic", "config": {}, "given": {}, "prints": [],
+            "moves": {"chains": 1, "warmup": 2, "draws": 4, "seed": 1, "within": 0.999},
+            "data": {"path": "rows.csv", "rows": 6, "intercept": True, "standardized": False, "named": True,
+                     "target": "y", "features": features, "target_mean": 0.5, "target_sd": 0.5},
+            "columns": {"rows": 6, "total": 6.0, "counted": 6, "target": about, "features": features,
+                        "values": [0.0, 1.0], "value_rows": [3.0, 3.0]},
+            "parts": [{"name": "rows.csv", "rows": 6, "prints": []}], "format": 1, "step": step, "part": -1, "D": D,
+            "places": places, "done": step == "marks",
+            "marks": {"chains": 1, "warmup": 2, "iterations": 6, "p": p, "count": len(marks),
+                      "numbers": sum(map(len, marks))}, **more}
+    for key, value in dict(forged).items():
+        head["marks"][key] = value
+    fields = [("theta", [0.1] * (places * D)), ("sums", [-4.0] + ([0.1] * D + [float(i % (D + 1) == 0) for i in range(D * D)])
+                                                if places else []), ("next", [0.0] * D),
+              ("marks", [x for mark in marks for x in mark]), ("most", [1.0]), ("radius", [2.0]), ("growth", [0.5])]
+    numbers = b"".join(name.encode().ljust(64, b"\0") + struct.pack(f"<qq{len(v)}d", len(v), 0, *v) for name, v in fields)
+    numbers = b"sgfs state 1".ljust(16, b"\0") + struct.pack("<qq", len(fields), 32 + len(numbers)) + numbers
+    text = json.dumps(head).encode()
+    raw = b"\x89SGFK\r\n\x1a" + struct.pack("<II", 1, len(text)) + text + struct.pack("<Q", len(numbers)) + numbers
+    return raw + struct.pack("<I", zlib.crc32(raw))
+
+
+def sketch_seeds():
+    mark = [3, 0.5, 0.1, 1, 1, 0, 3, 1, 0.5, -1]
+    save("sketch", "columns", sketch("columns", parts=[]))
+    save("sketch", "place", sketch("place", 3))
+    save("sketch", "pass", sketch("pass", 3, 1, part=0))
+    save("sketch", "marks", sketch("marks", 3, 1, [mark, mark]))
+    save("sketch", "sparse", sketch("marks", 3, 1, [[3, 0.5, 0.1, 1, 1, 0, -4, 0, 1, 2, -1]]))
+    save("sketch", "many_slots", sketch("marks", 3, 1, [mark], {"chains": 65536, "iterations": 1 << 40}))
+    save("sketch", "another_width", sketch("marks", 3, 1, [mark[:6] + [1, 1]], {"p": 1}))
+    save("sketch", "other_parameters", sketch("marks", 2, 1, [mark]))
+    save("sketch", "other_parameters_asked", sketch("place", 1))
+    save("sketch", "no_place", sketch("marks", 3, 0, [mark]))
+    save("sketch", "no_place_done", sketch("place", 3, 0, done=True))
+    save("sketch", "odd_labels", sketch("columns", parts=[], columns={
+        "rows": 6, "total": 6, "counted": 6, "features": [], "words": [1, None, "a"], "value_rows": ["b"]}))
+    save("sketch", "no_rows", sketch("columns", parts=[], columns={"rows": -3, "features": 7}))
+    save("sketch", "a_file", sketch("marks", 3, 1, [mark], given={"run.validate": "/dev/zero"}))
+    save("sketch", "cut", sketch("marks", 3, 1, [mark])[:-9])
 
 
 # ---- Arrow ---------------------------------------------------------------------------------------
@@ -431,6 +488,8 @@ if __name__ == "__main__":
     run_seeds()
     config_seeds()
     option_seeds()
+    formula_seeds()
+    sketch_seeds()
     packed_seeds()
     csv_seeds()
     libsvm_seeds()

@@ -75,7 +75,8 @@ typedef enum sgfs_status {
 
 typedef struct sgfs_err {
     sgfs_status code;
-    char text[512]; /* one sentence, UTF-8, always terminated. Options have the names of the command
+    char text[512]; /* one sentence, UTF-8, always terminated; behind that of a formula which is not
+                       understood two lines show the place. Options have the names of the command
                        line there: --na is "data.na", and sgfs_option_at has both of each */
 } sgfs_err;
 
@@ -398,6 +399,14 @@ typedef struct sgfs_exact_stats {
     double acceptance, rows, rho; /* accepted; rows asked for each draw; see --rho */
 } sgfs_exact_stats;
 
+/* What sampler groups tells of its proposals: means over the kept draws. */
+typedef struct sgfs_group_stats {
+    bool known;                  /* false: another sampler */
+    double beta, groups, scales; /* accepted proposals of coefficients, of groups, of scales */
+    double passes; /* over all rows for each effective draw, of the parameter that has the fewest;
+                    * warm-up included */
+} sgfs_group_stats;
+
 /* A point of the curve of "run.validate": rows kept aside, predicted by the draws so far. */
 typedef struct sgfs_curve_point {
     int64_t chain, iteration, draws; /* chain from 0; draws: in the average, 0 in warm-up */
@@ -480,6 +489,7 @@ typedef struct sgfs_summary {
     const char *compared; /* "city is compared with Hamburg, device with phone."; "": nothing is */
     const char *units;    /* "A coefficient is what one unit of its column, as it was given, adds
                              to the log odds of yes."; "": of no regression */
+    sgfs_group_stats grouped;
 } sgfs_summary;
 /* What the draws say, with warnings: an sgfs_summary. Which rows it has, in what order and with
  * which intervals: the options "summary.*"; everything else in it is about all parameters. */

@@ -307,11 +307,13 @@ struct sgfsi_fields; /* base/fields.h: a list of state */
 #define SGFSI_STAT_DIVERGING  "diverging"
 #define SGFSI_STAT_ENERGY     "energy"
 /* Those of one family, which have a line of their own in a summary. */
-#define SGFSI_STAT_ACCEPT "accept" /* exact draws: was the move accepted? */
-#define SGFSI_STAT_ROWS   "rows"   /* that were asked */
-#define SGFSI_STAT_RHO    "rho"
-#define SGFSI_STAT_PHASE  "phase" /* SGFS: of annealing */
-#define SGFSI_STAT_NOISE  "noise" /* control variates: what the step follows */
+#define SGFSI_STAT_ACCEPT        "accept" /* exact draws: was the move accepted? */
+#define SGFSI_STAT_ACCEPT_GROUPS "accept_groups"
+#define SGFSI_STAT_ACCEPT_SCALES "accept_scales"
+#define SGFSI_STAT_ROWS          "rows" /* that were asked */
+#define SGFSI_STAT_RHO           "rho"
+#define SGFSI_STAT_PHASE         "phase" /* SGFS: of annealing */
+#define SGFSI_STAT_NOISE         "noise" /* control variates: what the step follows */
 
 typedef struct sgfs_sampler_kind {
     const char *name, *help;

@@ -192,6 +192,16 @@ class sgfs_exact_stats(Structure):
     ]
 
 
+class sgfs_group_stats(Structure):
+    _fields_ = [
+        ("known", c_bool),
+        ("beta", c_double),
+        ("groups", c_double),
+        ("scales", c_double),
+        ("passes", c_double),
+    ]
+
+
 class sgfs_curve_point(Structure):
     _fields_ = [
         ("chain", c_int64),
@@ -281,6 +291,7 @@ class sgfs_summary(Structure):
         ("ratio", c_char_p),
         ("compared", c_char_p),
         ("units", c_char_p),
+        ("grouped", sgfs_group_stats),
     ]
 
 
@@ -611,6 +622,7 @@ STRUCTS = {
     "sgfs_summary_row": sgfs_summary_row,
     "sgfs_trajectories": sgfs_trajectories,
     "sgfs_exact_stats": sgfs_exact_stats,
+    "sgfs_group_stats": sgfs_group_stats,
     "sgfs_curve_point": sgfs_curve_point,
     "sgfs_audit_change": sgfs_audit_change,
     "sgfs_audited": sgfs_audited,

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Mapping, Sequence, Union
 
 import numpy as np
 
-from . import _inputs, _predict
+from . import _effects, _inputs, _predict
 from ._errors import UsageError, printable
 from ._header import header_of
 from ._jobs import config_of, run_job
@@ -138,6 +138,12 @@ class Fit:
         named.flags.writeable = False
         return named
 
+    @functools.cached_property
+    def effects(self) -> dict[str, _effects.Effects]:
+        """Of a model with groups, by factor: what the groups are called, means and standard
+        deviations of their effects, and the draws of them that the run keeps."""
+        return _effects.effects_of(self._run.path, self._shape[0])
+
     def __getitem__(self, name: str) -> Any:
         return self.draws[name]
 
@@ -247,7 +253,8 @@ class Fit:
 
     def to_arviz(self) -> Any:
         """The draws for ArviZ: an InferenceData of 0.x, or a DataTree of 1.x. Parameters go by
-        their names; a matrix of a network is one variable."""
+        their names; a matrix of a network is one variable. The draws of the effects of groups that
+        the run keeps are in the group `group_effects`."""
         import arviz  # type: ignore[import-untyped,unused-ignore]
 
         posterior = {}
@@ -261,9 +268,18 @@ class Fit:
                 for j in range(rows * cols):
                     posterior[self.names[at + j]] = some[:, :, j]
             at += rows * cols
+        kept = any(len(of.at) for of in self.effects.values())
         if int(arviz.__version__.split(".")[0]) >= 1:
-            return arviz.from_dict({"posterior": posterior})
-        return arviz.from_dict(posterior=posterior)
+            tree = arviz.from_dict({"posterior": posterior})
+            if kept:
+                import xarray
+
+                tree["group_effects"] = xarray.DataTree(_effects.dataset_of(self.effects))
+            return tree
+        data = arviz.from_dict(posterior=posterior)
+        if kept:
+            data.add_groups({"group_effects": _effects.dataset_of(self.effects)}, warn_on_custom_groups=False)
+        return data
 
     def plot(self, kind: str = "density", names: str | Sequence[str] | None = None) -> Any:
         """A figure of matplotlib: the draws of each chain as a "trace", a "density" of bars or

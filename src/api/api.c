@@ -38,7 +38,7 @@ sgfs_status sgfs_agree(const sgfs_config *cfg, sgfs_status status, int64_t *rank
     if (opened != SGFS_OK) return status == SGFS_OK ? opened : status;
     if (rank != NULL) *rank = comm->rank;
     if (size != NULL) *size = comm->size;
-    return sgfsi_comm_agree(comm, status, err);
+    return sgfsi_comm_part(comm, status, err);
 }
 
 /* ---- models by name -------------------------------------------------------------------------- */
@@ -85,18 +85,25 @@ sgfs_run *sgfs_run_resume(const sgfs_model *model, const char *path, const sgfs_
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "sgfs_run_resume: a model, a path and a config are needed."),
                NULL;
-    sgfsi_runfile *file = sgfsi_runfile_resume(path, &from, err);
-    if (file == NULL) return NULL;
+    const sgfsi_comm *comm = model->ctx.comm;
+    sgfsi_runfile *file = NULL;
+    if (comm->rank == 0) file = sgfsi_runfile_resume(path, &from, err);
+    bool failed = comm->rank == 0 && file == NULL;
+    if (sgfsi_resume_share(comm, failed ? sgfsi_why(err) : SGFS_OK, &from, err) != SGFS_OK) {
+        if (file != NULL) (void)sgfsi_runfile_close(file, NULL);
+        return NULL;
+    }
     sgfs_config *options = sgfsi_config_copy(cfg);
     sgfs_status status = options != NULL ? sgfsi_resume_options(options, from.run->header, err)
                                          : sgfsi_fail_memory(err, "the options");
     if (status == SGFS_OK) run = sgfs_run_open(model, options, err);
     status = run != NULL ? sgfsi_run_take_up(run, path, file, &from, err) : sgfsi_why(err);
     sgfs_config_free(options);
-    sgfs_draws_free(from.run);
-    free(from.state);
+    sgfsi_resumption_free(&from);
+    status = sgfsi_comm_agree(comm, status, err);
     if (status == SGFS_OK) return run;
-    (void)sgfsi_runfile_close(file, NULL);
+    bool taken = run != NULL && (run->out.file != NULL || run->closed);
+    if (file != NULL && !taken) (void)sgfsi_runfile_close(file, NULL);
     sgfs_run_free(run);
     return NULL;
 }

@@ -30,6 +30,7 @@ static const struct {
             SIZE(sgfs_summary_row),
             SIZE(sgfs_trajectories),
             SIZE(sgfs_exact_stats),
+            SIZE(sgfs_group_stats),
             SIZE(sgfs_curve_point),
             SIZE(sgfs_audit_change),
             SIZE(sgfs_audited),

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * err.c: error values and the message callback.
  *
- * Sentences quote files: names of columns, cells, paths. Whatever those hold, a sentence is one
- * line of UTF-8 without control characters, so that a hostile file cannot speak to a terminal; what
- * is neither becomes a question mark.
+ * Sentences quote files: names of columns, cells, paths. Whatever those hold, a sentence is UTF-8
+ * without control characters, so that a hostile file cannot speak to a terminal; what is neither
+ * becomes a question mark. It is one line, but for lines that begin with four blanks, which show a
+ * place in what was written.
  */
 #include "base/err.h"
 
@@ -20,7 +21,12 @@ static bool format_cut(char *out, size_t room, const char *format, va_list args)
     int wanted = vsnprintf(out, room, format, args);
     if (wanted < 0) snprintf(out, room, "Out of memory, also for a sentence that says more.");
     if (wanted >= 0 && (size_t)wanted >= room) memcpy(out + room - 4, "...", 4);
-    sgfsi_printable(out);
+    for (char *line = out, *end; line != NULL; line = end != NULL ? end + 1 : NULL) {
+        end = strstr(line, "\n    ");
+        if (end != NULL) *end = '\0';
+        sgfsi_printable(line);
+        if (end != NULL) *end = '\n';
+    }
     return wanted >= 0;
 }
 

@@ -295,9 +295,12 @@ sgfs_status sgfsi_plan_fill(sgfsi_plan *plan, const sgfs_model *model, sgfs_err 
     if (status == SGFS_OK) status = plan_lengths(plan, model, err);
     if (status != SGFS_OK) return status;
     int64_t side = kind->step_together != NULL ? 1 : plan->chains;
-    bool together = kind->full_data || model->gatherer.dealt != NULL;
-    sgfsi_split split =
-        sgfsi_context_split(&model->ctx, sgfsi_context_threads(plan->cfg), side, together);
+    /* rows of a minibatch may be other processes', and one that finds itself far from its anchor
+     * makes another one */
+    bool dealt = model->gatherer.dealt != NULL,
+         meets = dealt || (kind->full_data ? !kind->few_rows : kind->anchored);
+    sgfsi_split split = sgfsi_context_split(&model->ctx, sgfsi_context_threads(plan->cfg), side,
+                                            kind->full_data || dealt, meets);
     plan->threads = split.chains;
     plan->inner = split.inside;
     plan->cores = plan->threads * plan->inner;

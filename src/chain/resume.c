@@ -54,7 +54,7 @@ sgfs_status sgfsi_run_save(sgfs_run *run, sgfs_err *err) {
     sgfs_err own;
     double begin = sgfsi_now();
     if (err == NULL) err = &own;
-    if (run->out.file == NULL || run->model->ctx.comm->size > 1) return SGFS_OK;
+    if (run->out.file == NULL) return run->next_save = begin + 1, SGFS_OK;
     if (!sgfsi_run_has_state(run)) return SGFS_OK;
     sgfs_status status = note_costs(run, err);
     if (status != SGFS_OK) return status;
@@ -147,8 +147,7 @@ static sgfs_status compare_options(const sgfs_run *run, const char *path, const 
 bool sgfsi_run_lengthens(const sgfs_run *run) {
     const sgfs_sampler_kind *kind = run->plan.kinds.sampler;
     const char *schedule = kind->fixed_length != NULL ? kind->fixed_length(&run->plan) : NULL;
-    return schedule == NULL &&
-           run->model->ctx.comm->size == 1; /* no state is saved of several processes */
+    return schedule == NULL;
 }
 
 /* Iterations after warm-up that the chain which is furthest has behind it. */
@@ -288,6 +287,60 @@ sgfs_status sgfsi_resume_options(sgfs_config *cfg, const sgfsi_json *header, sgf
     return sgfs_config_set(cfg, "run.thin", thin, err); /* it was chosen for another number */
 }
 
+/* ---- several processes ----------------------------------------------------------------------- */
+
+void sgfsi_resumption_free(sgfsi_resumption *from) {
+    sgfs_draws_free(from->run);
+    free(from->state);
+    *from = (sgfsi_resumption){NULL};
+}
+
+/* The bytes of process 0, as many as there are: malloc'ed by the others. */
+static sgfs_status share_bytes(const sgfsi_comm *comm, sgfs_status status, void **bytes, size_t n,
+                               sgfs_err *err) {
+    if (status == SGFS_OK && comm->rank > 0 && (*bytes = malloc(n + 1)) == NULL)
+        status = sgfsi_fail_memory(err, "the run's state");
+    return sgfsi_comm_broadcast(comm, status, (int64_t)n, *bytes, err);
+}
+
+sgfs_status sgfsi_resume_share(const sgfsi_comm *comm, sgfs_status status, sgfsi_resumption *from,
+                               sgfs_err *err) {
+    if (comm->size == 1) return status;
+    struct {
+        int64_t header, state;
+        bool complete, settled, fell_back;
+    } what = {0, -1, false, false, false};
+    char *header = NULL;
+    if (comm->rank > 0 || status != SGFS_OK) *from = (sgfsi_resumption){NULL};
+    else {
+        header = sgfsi_json_dump(from->run->header, false);
+        if (header == NULL) status = sgfsi_fail_memory(err, "the run's header");
+        else what.header = (int64_t)strlen(header);
+        if (from->state != NULL) what.state = (int64_t)from->bytes;
+        what.complete = from->complete;
+        what.settled = from->settled;
+        what.fell_back = from->fell_back;
+    }
+    status = sgfsi_comm_broadcast(comm, status, sizeof what, &what, err);
+    if (status == SGFS_OK)
+        status = share_bytes(comm, status, (void **)&header, (size_t)what.header, err);
+    if (status == SGFS_OK && what.state >= 0)
+        status = share_bytes(comm, status, &from->state, (size_t)what.state, err);
+    if (status == SGFS_OK && comm->rank > 0) {
+        from->bytes = what.state >= 0 ? (size_t)what.state : 0;
+        from->complete = what.complete;
+        from->settled = what.settled;
+        from->fell_back = what.fell_back;
+        sgfsi_json *said = sgfsi_json_parse(header, (size_t)what.header, "the run's header", err);
+        from->run = said != NULL ? sgfsi_draws_new(said, err) : NULL;
+        if (from->run == NULL) status = sgfsi_why(err);
+    }
+    free(header);
+    status = sgfsi_comm_agree(comm, status, err);
+    if (status != SGFS_OK) sgfsi_resumption_free(from);
+    return status;
+}
+
 /* ---- taking up ------------------------------------------------------------------------------- */
 
 /* Chains, and what they had cost. */
@@ -301,7 +354,7 @@ static sgfs_status load(sgfs_run *run, const char *path, sgfsi_runfile *file,
     for (int64_t c = 0; c < run->plan.chains; c++) {
         sgfsi_chain *w = &run->chain[c];
         const sgfsi_chain_info *then = &from->run->chain[c].info;
-        if (w->written != sgfsi_runfile_count(file, c))
+        if (file != NULL && w->written != sgfsi_runfile_count(file, c))
             return fail_other(path, from->run->header,
                               "its state and its draws do not belong together", err);
         w->warmup_seconds = then->warmup_seconds;
@@ -334,20 +387,21 @@ sgfs_status sgfsi_run_take_up(sgfs_run *run, const char *path, sgfsi_runfile *fi
     if (status == SGFS_OK && idle)
         sgfsi_say(sgfsi_config_log(run->cfg), SGFS_NOTE,
                   "%.200s is complete; more --draws or a higher --ess makes it longer.", path);
-    if (status == SGFS_OK && !idle) {
+    if (status == SGFS_OK && !idle && file != NULL) {
         run->path = strdup(path);
         if (run->path == NULL) status = sgfsi_fail_memory(err, "the run");
         else if (!more) status = sgfsi_runfile_cut(file, err); /* else it is as it was until then */
     }
-    if (status == SGFS_OK && more) { /* the header has to say so, whatever happens next */
+    if (status == SGFS_OK && more &&
+        file != NULL) { /* the header has to say so, whatever happens next */
         sgfsi_json_text(now, "created_at", sgfsi_json_get_text(then, "created_at", ""));
         status = sgfsi_runfile_settle(file, now, from->state, from->bytes, true, err);
     }
     sgfsi_json_free(now);
     if (status != SGFS_OK) return status;
-    run->filed = true;
+    run->filed = file != NULL;
     run->closed = idle;
-    if (idle) return (void)sgfsi_runfile_close(file, NULL), SGFS_OK;
+    if (idle && file != NULL) return (void)sgfsi_runfile_close(file, NULL), SGFS_OK;
     run->out.file = file;
     return SGFS_OK;
 }

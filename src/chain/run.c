@@ -101,7 +101,7 @@ sgfs_run *sgfsi_run_open(const sgfs_model *model, const sgfs_config *cfg, const 
     }
     run->model = model;
     run->stop.wider = &sgfsi_config_log(run->cfg)->watcher->stop;
-    if (model->ctx.comm->size == 1) run->plan.stop = &run->stop;
+    run->plan.stop = &run->stop;
     if (kinds != NULL) run->plan.kinds = *kinds;
     sgfsi_scope scope = sgfsi_context_enter(&model->ctx);
     sgfs_status status = set_up(run, err);
@@ -283,6 +283,22 @@ static void report(const sgfs_run *run) {
     watcher->on_progress(&p, watcher->user);
 }
 
+/* Where all chains stand, as a number: processes that compute otherwise are found out. */
+static uint64_t place_of(const sgfs_run *run) {
+    uint64_t number = 14695981039346656037u;
+    for (int64_t c = 0; c < run->plan.chains; c++) {
+        const sgfsi_chain *w = &run->chain[c];
+        for (int64_t j = 0; j < w->D; j++) {
+            uint64_t bits;
+            memcpy(&bits, &w->theta[j], sizeof bits);
+            number = (number ^ bits) * 1099511628211u;
+            number ^= number >> 32;
+        }
+        number += (uint64_t)w->t;
+    }
+    return number | 1;
+}
+
 sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
     if (run == NULL) return sgfsi_fail_handle(err, "sgfs_run_all");
     if (sgfsi_config_flag(run->cfg, "run.dry_run")) return sgfsi_run_rehearse(run, err);
@@ -304,7 +320,10 @@ sgfs_status sgfs_run_all(sgfs_run *run, sgfs_err *err) {
                                 (long long)run->chain[0].t, (long long)total_of(run),
                                 none ? ", before the first draw" : "; every draw so far is kept");
         }
-        status = sgfsi_comm_agree(comm, status, err);
+        bool fine = status == SGFS_OK;
+        status = sgfsi_comm_agree_on(comm, status, place_of(run), err);
+        /* another process cannot trust its rows, and nobody knows since when */
+        if (fine && status == SGFS_EIO && err != NULL) run->spoiled = *err;
         run->ended = status != SGFS_OK;
         if (status == SGFS_OK)
             status = sgfsi_clock_stretch(comm, &stretch, run->seconds - before, INFINITY, err);

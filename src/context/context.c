@@ -72,8 +72,8 @@ void sgfsi_context_stay_near(sgfsi_context *ctx) {
 }
 
 sgfsi_split sgfsi_context_split(const sgfsi_context *ctx, int64_t threads, int64_t chains,
-                                bool passes) {
-    if (passes && ctx->comm->size > 1) chains = 1;
+                                bool passes, bool meets) {
+    if (meets && ctx->comm->size > 1) passes = true, chains = 1;
     int64_t side = threads < chains ? threads : chains;
     return (sgfsi_split){.chains = side, .inside = passes ? threads / side : 1};
 }

@@ -40,13 +40,13 @@ void sgfsi_context_stay_near(sgfsi_context *ctx);
 
 /* How threads are shared out: `chains` of them at the same time, each with `inside` threads for its
  * passes over all rows. Passes talk to other processes where there are some, and have to do so in
- * the same order everywhere: then chains that make passes go one after another, with all threads
- * inside. */
+ * the same order everywhere: then chains that make passes while they move (meets) go one after
+ * another, with all threads inside. */
 typedef struct sgfsi_split {
     int64_t chains, inside;
 } sgfsi_split;
 sgfsi_split sgfsi_context_split(const sgfsi_context *ctx, int64_t threads, int64_t chains,
-                                bool passes);
+                                bool passes, bool meets);
 
 typedef struct sgfsi_scope {
     const sgfs_device *device;

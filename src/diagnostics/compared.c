@@ -40,7 +40,8 @@ static void add_columns(const sgfs_draws *d, sentence *s) {
         const sgfsi_json *step = sgfsi_json_at(recipe, k),
                          *columns = sgfsi_json_get(step, "columns");
         const char *op = sgfsi_json_get_text(step, "op", "");
-        bool words = strcmp(op, "categorical") == 0 || strcmp(op, "date") == 0;
+        bool words = strcmp(op, "categorical") == 0 || strcmp(op, "date") == 0 ||
+                     strcmp(op, "formula") == 0;
         if (!words || !sgfsi_json_get_flag(step, "reference")) continue;
         for (int64_t j = 0; j < sgfsi_json_length(columns); j++) {
             const sgfsi_json *of = sgfsi_json_at(columns, j), *list = sgfsi_json_get(of, "words");

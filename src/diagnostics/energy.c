@@ -89,3 +89,14 @@ sgfs_exact_stats sgfsi_exact_stats_of(const sgfs_draws *d, const sgfsi_used *use
                               .rows = sum_of(d, used, SGFSI_STAT_ROWS, NAN) / count,
                               .rho = sum_of(d, used, SGFSI_STAT_RHO, NAN) / count};
 }
+
+sgfs_group_stats sgfsi_group_stats_of(const sgfs_draws *d, const sgfsi_used *used) {
+    double count = (double)used->chains * (double)used->draws;
+    bool known = sgfsi_draws_stat(d, SGFSI_STAT_ACCEPT_GROUPS) >= 0;
+    if (!known || !(count > 0)) return (sgfs_group_stats){.known = false};
+    return (sgfs_group_stats){.known = true,
+                              .beta = sum_of(d, used, SGFSI_STAT_ACCEPT, NAN) / count,
+                              .groups = sum_of(d, used, SGFSI_STAT_ACCEPT_GROUPS, NAN) / count,
+                              .scales = sum_of(d, used, SGFSI_STAT_ACCEPT_SCALES, NAN) / count,
+                              .passes = NAN};
+}

@@ -15,6 +15,8 @@ sgfs_status sgfsi_trajectories_of(const sgfs_draws *d, const sgfsi_used *used, s
 
 /* The same of sampler exact. */
 sgfs_exact_stats sgfsi_exact_stats_of(const sgfs_draws *d, const sgfsi_used *used);
+/* The same of sampler groups; passes is left to the caller. */
+sgfs_group_stats sgfsi_group_stats_of(const sgfs_draws *d, const sgfsi_used *used);
 
 /* Draws used whose statistic `name` is `value`; 0 without such a statistic. */
 double sgfsi_count_equal(const sgfs_draws *d, const sgfsi_used *used, const char *name,

@@ -237,6 +237,10 @@ static sgfs_status fill(const sgfs_draws *d, int64_t threads, summary *s, sgfs_e
     if (status != SGFS_OK) return status;
     fill_costs(d, &used, out);
     out->asked = sgfsi_exact_stats_of(d, &used);
+    out->grouped = sgfsi_group_stats_of(d, &used);
+    if (out->grouped.known)
+        out->grouped.passes =
+            out->rows_touched / sgfsi_json_get_num(d->header, "rows", NAN) / out->ess_min;
     status = sgfsi_trajectories_of(d, &used, &s->arena, &out->trajectories, err);
     if (status == SGFS_OK) status = fill_curve(d, &used, s, err);
     if (status == SGFS_OK) status = fill_audit(d, s, err);
@@ -330,6 +334,10 @@ sgfsi_json *sgfsi_summary_json(const sgfs_summary *s) {
         sgfsi_json_num(asked, "acceptance", s->asked.acceptance);
         sgfsi_json_num(asked, "rows_per_draw", s->asked.rows);
         sgfsi_json_num(asked, "rho", s->asked.rho);
+    }
+    if (s->grouped.known) {
+        sgfsi_json *grouped = sgfsi_json_object_in(out, "grouped");
+        SGFSI_JSON(grouped, &s->grouped, beta, groups, scales, passes);
     }
     if (s->compared[0] != '\0') sgfsi_json_text(out, "compared", s->compared);
     if (s->units[0] != '\0') sgfsi_json_text(out, "units", s->units);

@@ -9,10 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnostics/interval.h"
 #include "diagnostics/normal.h"
 #include "diagnostics/summary_rows.h"
-#include "sink/effects.h"
 
 enum { ENOUGH = 100 }; /* draws, for quantiles */
 
@@ -29,33 +27,31 @@ static int by_size(const void *a, const void *b) {
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static double normal_at(const sgfs_summary_row *row, double share) {
-    return row->mean + row->sd * sgfsi_normal_quantile(share);
+sgfsi_interval sgfsi_effect_interval(const sgfs_draws *d, const sgfsi_effects_term *t, int64_t i,
+                                     double share, sgfsi_interval_kind kind, bool ratio,
+                                     double *room) {
+    const int64_t n = d->effect_draws.count;
+    if (n >= ENOUGH) {
+        sgfsi_effects_sorted(d, t, i, room);
+        return sgfsi_interval_of(n, room, share, kind, ratio);
+    }
+    double mean = t->mean[i], away = -t->sd[i] * sgfsi_normal_quantile(0.5 - 0.5 * share);
+    if (!ratio) return (sgfsi_interval){mean - away, mean, mean + away};
+    return (sgfsi_interval){exp(mean - away), exp(mean), exp(mean + away)};
 }
 
 /* Quantiles of row i, and its interval where one is wanted. */
 static void fill_quantiles(const sgfs_draws *d, const sgfsi_effects_term *t, int64_t at,
                            double *draws, sgfs_summary *s, int64_t i) {
-    sgfs_summary_row *row = &s->row[i];
     const sgfsi_interval_kind kind = s->hdi ? SGFSI_HIGHEST_DENSITY : SGFSI_EQUAL_TAILED;
-    int64_t n = d->effect_draws.count;
-    if (n < ENOUGH) {
-        row->q5 = normal_at(row, 0.05);
-        row->q50 = row->mean;
-        row->q95 = normal_at(row, 0.95);
-        if (s->interval == NULL) return;
-        double low = normal_at(row, 0.5 - 0.5 * s->share), high = 2 * row->mean - low;
-        s->interval[i] = (sgfs_interval){low, row->mean, high};
-        if (s->ratio != NULL) s->interval[i] = (sgfs_interval){exp(low), exp(row->mean), exp(high)};
-        return;
-    }
-    sgfsi_effects_sorted(d, t, at, draws);
-    const sgfsi_interval usual = sgfsi_interval_of(n, draws, 0.9, SGFSI_EQUAL_TAILED, false);
-    row->q5 = usual.low;
-    row->q50 = usual.centre;
-    row->q95 = usual.high;
+    const sgfsi_interval usual =
+        sgfsi_effect_interval(d, t, at, 0.9, SGFSI_EQUAL_TAILED, false, draws);
+    s->row[i].q5 = usual.low;
+    s->row[i].q50 = usual.centre;
+    s->row[i].q95 = usual.high;
     if (s->interval == NULL) return;
-    const sgfsi_interval own = sgfsi_interval_of(n, draws, s->share, kind, s->ratio != NULL);
+    const sgfsi_interval own =
+        sgfsi_effect_interval(d, t, at, s->share, kind, s->ratio != NULL, draws);
     s->interval[i] = (sgfs_interval){own.low, own.centre, own.high};
 }
 

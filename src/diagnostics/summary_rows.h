@@ -6,7 +6,8 @@
 
 #include "base/arena.h"
 #include "base/config.h"
-#include "diagnostics/trace.h"
+#include "diagnostics/interval.h"
+#include "sink/effects.h"
 
 extern const sgfs_option sgfsi_summary_options[]; /* "summary.*" */
 
@@ -19,6 +20,11 @@ bool sgfsi_summary_wants(const char *params, const char *name);
 sgfs_status sgfsi_summary_rows(const sgfs_draws *d, const sgfsi_used *used, int64_t threads,
                                const sgfs_config *cfg, sgfs_summary *s, sgfsi_arena *arena,
                                sgfs_err *err);
+/* Median and interval of number i of a term: of the draws that the run keeps, or of a normal
+ * distribution where these are too few; ratio: of exp of it. room: for the draws. */
+sgfsi_interval sgfsi_effect_interval(const sgfs_draws *d, const sgfsi_effects_term *t, int64_t i,
+                                     double share, sgfsi_interval_kind kind, bool ratio,
+                                     double *room);
 /* The `top` largest effects of the groups of a factor in place of the rows (summary_effects.c).
  * SGFS_EUSAGE: the run has no such factor. */
 sgfs_status sgfsi_summary_effects(const sgfs_draws *d, const char *factor, int64_t top,

@@ -15,7 +15,7 @@
 #include "base/nearest.h"
 #include "base/number.h"
 #include "files/find_columns.h"
-#include "files/formula.h"
+#include "files/formula/formula.h"
 
 enum { NAME_CHARS = 64, NEAREST = 3 };
 
@@ -89,6 +89,12 @@ sgfs_status sgfsi_columns_find(const sgfsi_columns *c, const char *flag, char *t
         *dash = '-';
     }
     if (found) return SGFS_OK;
+    if (c->first != NULL && sgfsi_names_find(c->cols, (const char *const *)c->first, text) >= 0)
+        return sgfsi_fail(
+            err, SGFS_EUSAGE,
+            "%s%s--%s asks for \"%.60s\", which stands in the first line, and that is "
+            "taken for a row of data: if it holds names, say --header yes.",
+            path, colon, flag, text);
     char hint[256];
     suggest(c, text, hint, sizeof hint);
     return sgfsi_fail(
@@ -97,6 +103,12 @@ sgfs_status sgfsi_columns_find(const sgfsi_columns *c, const char *flag, char *t
         "\"%.40s\")%s%s",
         path, colon, flag, text, (long long)c->cols, c->cols > 0 ? c->names[0] : "", hint,
         hint[0] ? "?" : ".");
+}
+
+const char *sgfsi_words_named(const char *list, bool *automatic) {
+    *automatic =
+        list != NULL && strncmp(list, "auto", 4) == 0 && (list[4] == ',' || list[4] == '\0');
+    return list == NULL ? "" : *automatic ? list + 4 + (list[4] == ',') : list;
 }
 
 /* ---- a list of columns ----------------------------------------------------------------------- */

@@ -11,6 +11,7 @@ typedef struct sgfsi_columns {
     char *const *names;              /* cols */
     bool named;                      /* by the file; else by their place, whatever names says */
     const struct sgfsi_json *recipe; /* transforms that made the file; NULL: none */
+    char *const *first; /* cols: the cells of a first line that was taken for data; NULL: none */
 } sgfsi_columns;
 
 /* Fill role[cols] from what options says of target, features, weights and exposure; SGFS_EUSAGE
@@ -30,6 +31,9 @@ sgfs_status sgfsi_columns_find(const sgfsi_columns *c, const char *flag, char *t
 sgfs_status sgfsi_columns_mark(const sgfsi_columns *columns, const char *flag, const char *list,
                                unsigned char *mark, sgfs_err *err);
 
+/* What follows "auto," or "auto" in a value of --categorical, which sets *automatic; else all of
+ * it. "" for NULL. */
+const char *sgfsi_words_named(const char *list, bool *automatic);
 /* The next text of a list with commas between them, without blanks around it; *rest, which is
  * written to, moves behind it. NULL: there is none. */
 char *sgfsi_list_next(char **rest);

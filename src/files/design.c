@@ -9,7 +9,8 @@
 
 #include "files/collect.h"
 #include "files/columns.h"
-#include "files/formula.h"
+#include "files/counts.h"
+#include "files/formula/formula.h"
 #include "files/sketch/sketch.h"
 #include "files/transform/transform.h"
 #include "rows/fingerprint.h"
@@ -20,7 +21,7 @@ const sgfs_option sgfsi_data_options[] = {
     {"data.features", "features", SGFS_TEXT, "", 1, 0, NULL,
      "columns to explain it with: names, numbers, ranges 3-7, none (default: all others)"},
     {"data.formula", "formula", SGFS_TEXT, "", 1, 0, NULL,
-     "target, columns and groups in one: \"y ~ x + C(hour) + (1 + x | user)\""},
+     "target, columns and groups in one: \"y ~ x*city + poly(z, 2) + (1 + x | user)\""},
     {"data.groups", "groups", SGFS_TEXT, "", 1, 0, NULL,
      "what varies between groups of rows: \"(1 | user) + (1 + x | item)\""},
     {"data.weights", "weights", SGFS_TEXT, "", 1, 0, NULL,
@@ -338,6 +339,8 @@ static sgfs_status read_files(sgfs_data *d, sgfsi_files *files, const sgfs_confi
                               : sgfsi_fail_memory(err, "the list of files");
     for (int64_t i = 0; i < files->count && status == SGFS_OK; i++)
         sgfsi_fingerprint_begin(&d->print[i], files->path[i], &d->table);
+    if (status == SGFS_OK && sgfsi_formula_counts(d->cfg))
+        status = sgfsi_counts_to_rows(&d->table, d->path, options.most_bytes, err);
     if (status == SGFS_OK && d->table.y != NULL) {
         d->y = d->table.y;
         d->has_target = true;

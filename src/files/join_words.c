@@ -8,7 +8,8 @@
  *
  * Only what words and dates make may differ, and what rows were left out: numbers mean the same
  * then. Columns that were filled in, projected or standardised by a file's own rows do not, nor
- * where single words were dropped: those files are refused as before (same_columns.c).
+ * those of formulas, nor where single words were dropped: those files are refused as before
+ * (same_columns.c).
  */
 #include "files/join_words.h"
 
@@ -33,8 +34,10 @@ static bool is_op(const sgfsi_json *step, const char *op) {
     return strcmp(sgfsi_json_get_text(step, "op", ""), op) == 0;
 }
 
+/* Words on their way to a formula make columns there, which cannot be joined. */
 static bool has_words(const sgfsi_json *step) {
-    return is_op(step, "categorical") || is_op(step, "date");
+    bool codes = strcmp(sgfsi_json_get_text(step, "coding", ""), "codes") == 0;
+    return (is_op(step, "categorical") && !codes) || is_op(step, "date");
 }
 
 static bool same_columns(const sgfsi_json *a, const sgfsi_json *b) {

@@ -432,6 +432,18 @@ static sgfs_status hand_over(sgfsi_newdata *d, int64_t n, sgfsi_newdata_block *b
         d->wanted.zero_words ? count_words(d, n, err) : check_words(d, first, n, err);
     if (status != SGFS_OK) return status;
     status = sgfsi_recipe_columns(recipe, n, d->raw, x, block->stride, &bad, err);
+    const char *const *name;
+    const int64_t cols = sgfsi_recipe_outputs(recipe, &name);
+    for (int64_t i = 0; i < n && status == SGFS_OK && bad < 0; i++) {
+        for (int64_t j = 0; j < cols; j++) {
+            double *cell = &x[i * block->stride + j];
+            if (block->lacks[first + i] == SGFSI_LACKS_VALUES) *cell = 0;
+            if (isfinite(*cell)) continue;
+            bad = i;
+            status = sgfsi_fail(err, SGFS_EDATA, "\"%.60s\" is no finite number.", name[j]);
+            break;
+        }
+    }
     if (bad < 0) return status;
     char here[SGFSI_WHERE];
     const sgfs_err was = *err;

@@ -21,6 +21,7 @@
 #include "base/ticker.h"
 #include "files/files.h"
 #include "files/flow.h"
+#include "files/formula/formula.h"
 #include "files/packed/packed.h"
 #include "files/packed/packed_cells.h"
 #include "files/packed/shuffle.h"
@@ -45,7 +46,8 @@ static const sgfs_option pack_options[] = {
 
 typedef struct pack {
     sgfs_job job;
-    char *out; /* or NULL: check the packed file `path` */
+    sgfs_config *cfg; /* with --formula as the options it stands for */
+    char *out;        /* or NULL: check the packed file `path` */
     char *path;
     sgfsi_files files;
     int64_t memory;
@@ -124,6 +126,7 @@ sgfs_job *sgfs_pack_open(const char *data, const char *out, const sgfs_config *c
 
 static void close_pack(sgfs_job *job) {
     sgfsi_files_close(&((pack *)job)->files);
+    sgfs_config_free(((pack *)job)->cfg);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -150,7 +153,7 @@ static sgfs_status write_block(packing *w, const sgfsi_flow *flow, int64_t n, bo
     /* Rows there will be, going by those that came from this part of the files; 0: too early to
      * say. */
     double fraction = flow->fraction(flow);
-    int64_t limit = sgfsi_config_int(w->pack->job.cfg, "data.limit");
+    int64_t limit = sgfsi_config_int(w->pack->cfg, "data.limit");
     double all = fraction > 0 ? (double)w->rows / fraction : 0;
     double rows = limit > 0 && all > (double)limit ? (double)limit : all;
     /* Rows that keep their order need room for the result only; the shuffle checks for itself. */
@@ -266,7 +269,7 @@ static sgfs_status prepare(packing *w, sgfs_err *err) {
     int64_t left;
     w->head = *sgfsi_recipe_head(w->recipe);
     /* Numbers stay what they are in the files unless something computes others. */
-    const sgfs_config *cfg = w->pack->job.cfg;
+    const sgfs_config *cfg = w->pack->cfg;
     sgfsi_dtype type = w->first.head.type;
     w->type = sgfsi_recipe_selects(w->recipe) && type != SGFSI_CSR ? type : SGFSI_F64;
     if (sgfsi_config_given(cfg, "data.storage"))
@@ -307,7 +310,7 @@ static void clear(packing *w) {
 
 static sgfs_status attempt(packing *w, bool *restarted, sgfs_err *err) {
     int64_t cols = w->first.head.cols;
-    sgfs_status status = sgfsi_recipe_new(&w->recipe, w->pack->job.cfg, &w->first.head, true, err);
+    sgfs_status status = sgfsi_recipe_new(&w->recipe, w->pack->cfg, &w->first.head, true, err);
     if (status != SGFS_OK) return blame(w, status, err);
     w->most = rows_at_once(w, cols * (int64_t)sizeof *w->in);
     w->in = malloc((size_t)(w->most * cols) * sizeof *w->in);
@@ -404,16 +407,21 @@ static sgfs_status pack_all(packing *w, sgfs_err *err) {
 static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     pack *p = (pack *)job;
     sgfs_status status = SGFS_OK;
-    const char *grouped = sgfsi_config_given(job->cfg, "data.formula")  ? "formula"
-                          : sgfsi_config_given(job->cfg, "data.groups") ? "groups"
-                                                                        : NULL;
-    if (grouped != NULL)
-        return sgfsi_fail(err, SGFS_EUSAGE,
-                          "--%s has no meaning for sgfs pack: pack the columns as they are, groups "
-                          "as numbers, and say it to sgfs sample.",
-                          grouped);
+    /* A formula is the options it stands for, and an operation. */
+    p->cfg = sgfsi_formula_expand(job->cfg, err);
+    if (p->cfg == NULL) return sgfsi_why(err);
+    if (!sgfsi_config_auto(p->cfg, "data.groups"))
+        return sgfsi_fail(
+            err, SGFS_EUSAGE,
+            "Groups have no meaning for sgfs pack: pack the columns as they are, groups "
+            "as numbers, and say it to sgfs sample.");
+    if (sgfsi_formula_counts(job->cfg))
+        return sgfsi_fail(
+            err, SGFS_EUSAGE,
+            "cbind() has no meaning for sgfs pack: pack both columns as they are, and "
+            "say it to sgfs sample.");
     if (p->out != NULL) {
-        packing w = {.pack = p, .path = p->out, .options = sgfsi_read_options_of(job->cfg)};
+        packing w = {.pack = p, .path = p->out, .options = sgfsi_read_options_of(p->cfg)};
         status = pack_all(&w, err);
         if (status != SGFS_OK) sgfsi_files_tidy(&p->files, err);
         if (status == SGFS_OK) status = describe_file(p->out, job->cfg, false, &p->info, err);

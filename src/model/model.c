@@ -164,7 +164,7 @@ sgfs_model sgfsi_model_under(const sgfs_model *m, sgfsi_prior *prior) {
 sgfs_model sgfsi_model_fixed(const sgfs_model *m) {
     sgfs_model other = view_of(m);
     other.D = m->base;
-    if (m->scales != NULL) other.blocks -= m->scales->groups->terms;
+    if (m->scales != NULL) other.blocks -= m->scales->blocks;
     other.scales = NULL;
     return other;
 }
@@ -180,9 +180,9 @@ void sgfsi_model_start(const sgfs_model *m, double *theta, double *spread) {
 
 void sgfsi_model_to_user(const sgfs_model *m, const double *theta, double *user) {
     const sgfs_model fixed = sgfsi_model_fixed(m);
-    sgfsi_scales_to_user(m, theta, user);
     if (m->kind->to_user != NULL) m->kind->to_user(&fixed, theta, user);
     else memcpy(user, theta, (size_t)m->D * sizeof *theta);
+    sgfsi_scales_to_user(m, theta, user);
 }
 
 const sgfs_model *sgfsi_model_near(const sgfs_model *m, sgfsi_arena *arena) {

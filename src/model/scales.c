@@ -36,8 +36,19 @@ static sgfs_status name_parameters(sgfs_model *m, int64_t before, sgfs_err *err)
                          term->effect[i]);
                 sgfsi_model_name(m, at++, text);
             }
+        if (m->scales->icc < 0) continue;
+        snprintf(text, sizeof text, "icc_%s", term->factor->name);
+        sgfsi_model_name(m, m->scales->icc + k, text);
     }
     return sgfsi_arena_failed(&m->arena) ? sgfsi_fail_memory(err, "the parameter names") : SGFS_OK;
+}
+
+/* Does an intraclass correlation mean something, whatever the row? */
+static bool has_icc(const sgfs_model *m) {
+    bool plain = sgfsi_is_linear(m) || strcmp(m->kind->name, sgfs_model_logistic.name) == 0;
+    for (int64_t k = 0; k < m->scales->groups->terms; k++)
+        plain = plain && m->scales->term[k].q == 1 && m->scales->term[k].term->intercept;
+    return plain;
 }
 
 sgfs_status sgfsi_scales_open(sgfs_model *m, sgfs_err *err) {
@@ -81,6 +92,15 @@ sgfs_status sgfsi_scales_open(sgfs_model *m, sgfs_err *err) {
             t->scale[i] = own ? sgfsi_config_num(m->cfg, "sampler.group_scale") / unit
                               : size / (sd > 0 ? sd : 1);
         }
+    }
+    s->blocks = s->groups->terms;
+    s->icc = -1;
+    if (has_icc(m)) {
+        const sgfs_block *b =
+            sgfsi_model_add_block(m, "icc", s->groups->terms, 1, SGFS_SCORE_DENSE);
+        if (b == NULL) return sgfsi_fail_memory(err, "the groups");
+        s->icc = b->offset;
+        s->blocks++;
     }
     sgfsi_groups_describe(s->groups, sgfsi_json_array_in(m->saved, "groups"));
     return name_parameters(m, m->base, err);
@@ -145,4 +165,16 @@ void sgfsi_scales_to_user(const sgfs_model *m, const double *theta, double *user
         for (int64_t i = 0; i < t->count; i++)
             user[t->at + i] = theta[t->at + i] * (i < t->q ? m->scales->unit : 1);
     }
+    if (m->scales == NULL || m->scales->icc < 0) return;
+    double variance = M_PI * M_PI / 3;
+    if (sgfsi_is_linear(m)) {
+        double known = sgfsi_linear_known_log_sigma(m) + log(m->scales->unit);
+        variance = exp(2 * (isnan(known) ? user[m->base - 1] : known));
+    }
+    for (int64_t k = 0; k < m->scales->groups->terms; k++) {
+        double sd = user[m->scales->term[k].at];
+        user[m->scales->icc + k] = sd * sd;
+        variance += sd * sd;
+    }
+    for (int64_t k = 0; k < m->scales->groups->terms; k++) user[m->scales->icc + k] /= variance;
 }

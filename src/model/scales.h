@@ -5,6 +5,14 @@
  *
  *     theta = beta, [log_sigma], then for each term  sd_1 .. sd_q, cor_21, cor_31, cor_32, ...
  *
+ * and where all terms have an intercept alone, in linear and logistic models, what follows from these:
+ * the share of each term in the variance of a row's target (the latent one of logistic: its error has
+ * variance pi^2/3), the intraclass correlation
+ *
+ *     icc_user = sd_user^2 / (sum over terms sd^2 + sigma^2)
+ *
+ * which a chain does not move: to the user it is made of the others (sgfsi_scales_to_user).
+ *
  * The effects themselves are no parameters: there may be millions of them. Only sampler groups
  * knows what to do with such a model; others refuse it.
  *
@@ -31,6 +39,8 @@ typedef struct sgfsi_scales {
     double unit; /* of the user, of one on the chain's scale: sd of a standardised target */
     bool student;
     sgfsi_term_scales term[SGFSI_MOST_TERMS];
+    int64_t blocks; /* of parameters that they have */
+    int64_t icc;    /* the first intraclass correlation, in theta; -1: there are none */
 } sgfsi_scales;
 
 /* After everything else is open: m->scales and its parameters, where the data have groups. */
@@ -45,5 +55,5 @@ void sgfsi_scales_factor(const sgfsi_term_scales *t, const double *shape, double
 double sgfsi_scales_prior(const sgfsi_scales *s, const sgfsi_term_scales *t, const double *shape);
 /* The parameters of the term in theta. */
 void sgfsi_scales_put(const sgfsi_term_scales *t, const double *shape, double *theta);
-/* From the chain's scale to the user's. */
+/* From the chain's scale to the user's, after all other parameters. */
 void sgfsi_scales_to_user(const sgfs_model *m, const double *theta, double *user);

@@ -4,11 +4,13 @@
 #include "posterior/marks.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "base/scratch.h"
 #include "posterior/thinning.h"
 
 /* ---- how large b may be ---------------------------------------------------------------------- */
@@ -52,7 +54,8 @@ typedef struct found {
 typedef struct marking {
     const sgfsi_marks_plan *plan;
     double most;
-    int64_t slots;
+    int64_t slots, N;
+    atomic_llong numbers, rows; /* so far, of all parts */
     found part[SGFSI_FULL_PARTS];
 } marking;
 
@@ -88,11 +91,31 @@ static sgfs_status add_mark(found *f, const sgfs_batch *b, int64_t i, const doub
     return SGFS_OK;
 }
 
+/* Marks grow with the moves, of which anybody may ask for any number: refused as soon as it is seen
+ * that they will not fit. They are held up to three times: grown, put in order, written. */
+static sgfs_status check_room(marking *m, int64_t numbers, int64_t rows, sgfs_err *err) {
+    enum { TIMES = 3 };
+    const double sure = 1e8, memory = sgfsi_memory();
+    double held =
+               (double)(atomic_fetch_add(&m->numbers, numbers) + numbers) * TIMES * sizeof(double),
+           seen = (double)(atomic_fetch_add(&m->rows, rows) + rows + 1),
+           all = held * (double)m->N / seen;
+    if (held <= memory && (held < sure || all < 2 * memory)) return SGFS_OK;
+    char needed[24], have[24];
+    return sgfsi_fail(err, SGFS_ENOMEM,
+                      "The marks of %lld moves need %s and more, and there are %s: make fewer --draws "
+                      "or --chains, or a smaller --within.",
+                      (long long)m->slots, sgfsi_format_bytes(all, needed),
+                      sgfsi_format_bytes(memory, have));
+}
+
 static sgfs_status mark_block(void *user, const sgfsi_block_at *at, const sgfs_batch *b,
                               const double *psi, sgfs_err *err) {
     marking *m = user;
     const sgfsi_marks_plan *plan = m->plan;
     double level, rate = m->most * (double)m->slots;
+    enum { MANY = 1 << 20 };
+    int64_t before = m->part[at->part].numbers, looked = 0;
     /* marks for another number of moves are other marks */
     uint64_t seed = plan->seed ^ (uint64_t)m->slots * 0x9e3779b97f4a7c15u;
     sgfsi_stream stream =
@@ -113,12 +136,18 @@ static sgfs_status mark_block(void *user, const sgfsi_block_at *at, const sgfs_b
                 [SGFSI_MARK_OFFSET] = b->offset != NULL ? b->offset[i] : 0,
                 [SGFSI_MARK_NUMBERS] = (double)(b->sparse != NULL ? -2 * entries : b->p)};
             sgfs_status status = add_mark(&m->part[at->part], b, i, head, err);
+            int64_t more = m->part[at->part].numbers - before;
+            if (status == SGFS_OK && more > MANY) {
+                status = check_room(m, more, i - looked, err);
+                before += more;
+                looked = i;
+            }
             if (status != SGFS_OK) return status;
             left -= gap;
         }
         gap -= left;
     }
-    return SGFS_OK;
+    return check_room(m, m->part[at->part].numbers - before, b->n - looked, err);
 }
 
 /* The marks of all processes in place of this one's, in the order of their rows. status: how it went
@@ -162,7 +191,10 @@ static sgfs_status gather_marks(const sgfsi_comm *comm, sgfs_status status, sgfs
 
 sgfs_status sgfsi_marks_make(sgfsi_marks *out, const sgfs_model *m, const sgfsi_anchor *a,
                              const sgfsi_marks_plan *plan, sgfsi_arena *arena, sgfs_err *err) {
-    marking all = {.plan = plan, .most = out->most, .slots = out->chains * sgfsi_marks_moves(out)};
+    marking all = {.plan = plan,
+                   .most = out->most,
+                   .slots = out->chains * sgfsi_marks_moves(out),
+                   .N = m->data->N};
     const sgfs_model *near = sgfsi_model_near(m, arena);
     if (near == NULL) return sgfsi_fail_memory(err, "the marks");
     out->radius = sgfsi_row_bounds_radius(m->D);

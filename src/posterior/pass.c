@@ -86,7 +86,7 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
                       .threads = elsewhere ? 1 : threads,
                       .stride = 1 + D + (curvature ? D * D : 0)};
     const sgfsi_watcher *watcher = sgfsi_config_log(m->cfg)->watcher;
-    if (m->ctx.comm->size == 1) f->stop = &watcher->stop;
+    f->stop = &watcher->stop;
     sgfsi_full_limit(f, curvature ? D * D : 1);
     f->sums = SGFSI_DOUBLES(arena, parts * f->stride);
     f->pass = sgfsi_arena_alloc(arena, f->threads, sizeof *f->pass);

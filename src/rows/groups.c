@@ -178,15 +178,29 @@ static sgfs_status open_term(sgfs_data *d, const sgfsi_term_spec *spec, sgfsi_te
     t->correlated = spec->correlated;
     if (t->intercept) t->effect[t->q++] = "intercept";
     for (int64_t k = 0; k < spec->slopes; k++) {
-        int64_t j = 0;
-        while (j < d->features && strcmp(d->feature[j].name, spec->slope[k]) != 0) j++;
-        if (j == d->features)
+        const size_t length = strlen(spec->slope[k]);
+        int64_t found = 0, same = 0;
+        while (same < d->features && strcmp(d->feature[same].name, spec->slope[k]) != 0) same++;
+        for (int64_t j = 0; j < d->features; j++) {
+            /* x, or else all that a term has become: city=Kiel, poly(x, 2)[1] */
+            const char *name = d->feature[j].name;
+            bool of = strncmp(name, spec->slope[k], length) == 0 &&
+                      (name[length] == '=' || name[length] == '[');
+            if (same < d->features ? j != same : !of) continue;
+            if (t->q == SGFSI_MOST_EFFECTS)
+                return sgfsi_fail(err, SGFS_EUSAGE,
+                                  "%s: more than eight effects vary between the groups of "
+                                  "(... %.60s ...).",
+                                  d->path, spec->slope[k]);
+            t->slope[t->slopes++] = j;
+            t->effect[t->q++] = d->feature[j].name;
+            found++;
+        }
+        if (found == 0)
             return sgfsi_fail(err, SGFS_EUSAGE,
-                              "%s: a slope of \"%.60s\" varies between groups, which is no feature "
-                              "of numbers: add it in front of the brackets, too.",
+                              "%s: a slope of \"%.60s\" varies between groups, which is no feature: "
+                              "add it in front of the brackets, too.",
                               d->path, spec->slope[k]);
-        t->slope[t->slopes++] = j;
-        t->effect[t->q++] = d->feature[j].name;
     }
     return SGFS_OK;
 }
@@ -216,6 +230,8 @@ sgfs_status sgfsi_groups_open(sgfs_data *d, const sgfsi_group_spec *spec,
     }
     g->terms = spec->terms;
     d->groups = g;
+    if (status == SGFS_OK && sgfsi_arena_failed(&d->arena)) /* a name of a column, say */
+        status = sgfsi_fail_memory(err, "the groups");
     return status;
 }
 

@@ -204,8 +204,8 @@ static void fields(const sgfs_sampler *s, sgfsi_fields *list) {
 
 static const char *const stats[] = {[LP] = SGFSI_STAT_LP,
                                     [ACCEPT] = SGFSI_STAT_ACCEPT,
-                                    [ACCEPT_GROUPS] = "accept_groups",
-                                    [ACCEPT_SCALES] = "accept_scales",
+                                    [ACCEPT_GROUPS] = SGFSI_STAT_ACCEPT_GROUPS,
+                                    [ACCEPT_SCALES] = SGFSI_STAT_ACCEPT_SCALES,
                                     [STATS] = NULL};
 
 static const sgfs_option options[] = {

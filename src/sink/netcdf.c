@@ -4,6 +4,9 @@
  *     /posterior      one variable per block of parameters: (chain, draw) for a single number,
  *                     with name_dim_0 for a vector, with name_dim_0, name_dim_1 for a matrix
  *     /sample_stats   one variable per statistic: (chain, draw)
+ *     /group_effects  of models with groups, the draws of effects that are kept: one variable per
+ *                     factor, effects_user (chain, draw, user) or (chain, draw, user, user_effect),
+ *                     its coordinates being names; draw has the numbers of the draws in /posterior
  *
  * arviz.from_netcdf and xarray.open_datatree open it, by h5netcdf and by netCDF4. Each group has
  * its own dimensions and coordinates and the root has none (xarray aligns groups with their
@@ -20,6 +23,7 @@
  * (19 of 138 tried), and are not safe for threads. Since nothing but memory can fail there, whatever
  * goes wrong in that process counts as memory that ran out.
  */
+#include "sink/effects.h"
 #include "sink/export.h"
 
 #ifdef SGFS_NO_NETCDF /* as in the Python package, which has arrays for ArviZ */
@@ -52,7 +56,11 @@ typedef struct writer {
     sgfsi_export_block *blocks;
     int64_t block_count;
     double *numbers; /* one chain of one variable */
-    int file, rc;    /* rc: the first error; everything below does nothing after it */
+    sgfsi_effects effects;
+    int64_t kept, *draw,
+        *at;      /* draws of effects that all chains have: their numbers, and where they
+                               * are (chains x kept) */
+    int file, rc; /* rc: the first error; everything below does nothing after it */
 } writer;
 
 /* What one variable is made of. */
@@ -267,6 +275,80 @@ static void put_groups(writer *w) {
     }
 }
 
+/* ---- effects of groups ----------------------------------------------------------------------- */
+
+static int put_names(writer *w, int group, const char *name, int64_t size, const char **text) {
+    int var = -1, dim = define_dim(w, group, name, size, NC_STRING, &var);
+    if (dim >= 0) ok(w, nc_put_var_string(group, var, text));
+    return dim;
+}
+
+static void put_term(writer *w, int group, const int sample_dims[2], const sgfsi_effects_term *t) {
+    char name[NC_MAX_NAME + 1], factor[NC_MAX_NAME + 1];
+    int dims[4] = {sample_dims[0], sample_dims[1], 0, 0}, inner = t->q > 1 ? 2 : 1, var = -1;
+    snprintf(factor, sizeof factor, "%.200s", t->factor);
+    make_name(factor);
+    dims[2] = put_names(w, group, factor, t->G, t->level);
+    snprintf(name, sizeof name, "%.200s_effect", factor);
+    if (inner == 2) dims[3] = put_names(w, group, name, t->q, t->effect);
+    snprintf(name, sizeof name, "effects_%.200s", factor);
+    if (w->rc != NC_NOERR || !ok(w, nc_def_var(group, name, NC_FLOAT, 2 + inner, dims, &var)))
+        return;
+    ok(w, nc_def_var_deflate(group, var, 1, 1, 1));
+    for (int64_t k = 0; k < w->used->chains; k++) {
+        for (int64_t i = 0; i < w->kept && w->rc == NC_NOERR; i++) {
+            size_t start[4] = {(size_t)k, (size_t)i, 0, 0},
+                   count[4] = {1, 1, (size_t)t->G, (size_t)t->q};
+            const sgfs_kept_effects *kept = &w->d->effect_draws;
+            const float *u = kept->u + w->at[k * w->kept + i] * kept->numbers + t->first;
+            ok(w, nc_put_vara_float(group, var, start, count, u));
+        }
+    }
+}
+
+static void put_effects(writer *w) {
+    int dims[2] = {-1, -1}, group = -1;
+    if (w->kept == 0) return;
+    if (w->rc != NC_NOERR || !ok(w, nc_def_grp(w->file, "group_effects", &group))) return;
+    dims[0] = put_dim(w, group, "chain", w->used->chains, w->used->chain);
+    dims[1] = put_dim(w, group, "draw", w->kept, w->draw);
+    put_attributes(w, group);
+    for (int64_t k = 0; k < w->effects.terms && w->rc == NC_NOERR; k++)
+        put_term(w, group, dims, &w->effects.term[k]);
+}
+
+static int64_t find_kept(const sgfs_kept_effects *kept, int64_t chain, int64_t draw) {
+    for (int64_t i = 0; i < kept->count; i++)
+        if (kept->chain[i] == chain && kept->draw[i] == draw) return i;
+    return -1;
+}
+
+/* The draws of effects that all chains have, among those that the file has. */
+static sgfs_status list_kept(writer *w, sgfsi_arena *arena, sgfs_err *err) {
+    const sgfs_kept_effects *kept = &w->d->effect_draws;
+    sgfs_status status = sgfsi_effects_read(w->d, &w->effects, arena, err);
+    if (status != SGFS_OK || w->effects.terms == 0 || kept->count == 0) return status;
+    int64_t chains = w->used->chains, *row = sgfsi_arena_alloc(arena, chains, sizeof *row);
+    w->draw = sgfsi_arena_alloc(arena, kept->count, sizeof *w->draw);
+    int64_t *list = sgfsi_arena_alloc(arena, kept->count * chains, sizeof *list);
+    w->at = sgfsi_arena_alloc(arena, kept->count * chains, sizeof *w->at);
+    if (row == NULL || w->draw == NULL || list == NULL || w->at == NULL)
+        return sgfsi_fail_memory(err, "the effects of groups");
+    for (int64_t i = 0; i < kept->count; i++) {
+        bool all = kept->chain[i] == w->used->chain[0] && kept->draw[i] < w->used->draws;
+        for (int64_t k = 0; k < chains && all; k++) {
+            row[k] = find_kept(kept, w->used->chain[k], kept->draw[i]);
+            all = row[k] >= 0;
+        }
+        if (!all) continue;
+        memcpy(list + w->kept * chains, row, (size_t)chains * sizeof *row);
+        w->draw[w->kept++] = kept->draw[i];
+    }
+    for (int64_t i = 0; i < w->kept; i++)
+        for (int64_t k = 0; k < chains; k++) w->at[k * w->kept + i] = list[i * chains + k];
+    return SGFS_OK;
+}
+
 /* ---- the file -------------------------------------------------------------------------------- */
 
 /* In a process of its own: nothing is freed. */
@@ -275,7 +357,10 @@ static sgfsi_made make_image(void *work) {
     writer *w = work;
     NC_memio image = {0};
     /* The name given to the library stands nowhere. */
-    if (ok(w, nc_create_mem("sgfs", NC_NETCDF4, FIRST_BYTES, &w->file))) put_groups(w);
+    if (ok(w, nc_create_mem("sgfs", NC_NETCDF4, FIRST_BYTES, &w->file))) {
+        put_groups(w);
+        put_effects(w);
+    }
     if (w->rc == NC_NOERR) ok(w, nc_close_memio(w->file, &image));
     if (w->rc == NC_NOERR && image.memory == NULL) w->rc = NC_ENOMEM;
     return (sgfsi_made){.bytes = image.memory,
@@ -288,8 +373,11 @@ static sgfsi_made make_image(void *work) {
 static sgfs_status print_netcdf(const sgfs_draws *d, const sgfsi_used *used, FILE *f,
                                 sgfs_err *err) {
     writer w = {.d = d, .used = used, .rc = NC_NOERR};
+    sgfsi_arena arena = {NULL};
+    sgfs_status status = list_kept(&w, &arena, err);
+    if (status != SGFS_OK) return sgfsi_arena_free(&arena), status;
     w.blocks = sgfsi_export_blocks(d, make_name, &w.block_count, err);
-    if (w.blocks == NULL) return SGFS_ENOMEM;
+    if (w.blocks == NULL) return sgfsi_arena_free(&arena), SGFS_ENOMEM;
     int64_t widest = 1;
     for (int64_t b = 0; b < w.block_count; b++) {
         int64_t size = w.blocks[b].rows * w.blocks[b].cols;
@@ -299,6 +387,7 @@ static sgfs_status print_netcdf(const sgfs_draws *d, const sgfsi_used *used, FIL
     int code = w.numbers != NULL ? sgfsi_apart(make_image, &w, f) : -ENOMEM;
     free(w.numbers);
     sgfsi_export_blocks_free(w.blocks, w.block_count);
+    sgfsi_arena_free(&arena);
     if (code == 0) return SGFS_OK;
     if (code < -1 && code != -ENOMEM) return sgfsi_fail_io(err, "netCDF", "make the file", -code);
     return sgfsi_fail(err, SGFS_ENOMEM,

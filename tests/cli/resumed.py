@@ -36,6 +36,9 @@ CASES = {
     "exact-hmc": ("logistic", "--sampler", "exact-hmc", *FEW, "--validate", "aside.csv"),
     "exact-linear": ("linear", "--sampler", "exact-linear", *LENGTHS, "--draws", "40000"),
     "groups": ("logistic", "--groups", "(1 + b | a) + (1 | c)", *FEW),
+    "formula": ("linear", "--formula", "y ~ b + (1 | a)", *FEW),
+    "scan": ("logistic", "--sampler", "exact-rows", "--scan", "on", *FEW),
+    "sketch": ("logistic",),
     "exact": ("poisson", "--sampler", "exact", *LENGTHS),
     "auto": ("logistic", "--ess", "3000", "--validate", "aside.csv"),
     "nuts": ("logistic", "--sampler", "nuts", *FEW),
@@ -59,6 +62,8 @@ DATA = {"packed": ["rows.sgd"], "arrow": ["rows.arrow"], "several": ["part-1.csv
 
 
 def words_of(name):
+    if name == "sketch":
+        return ("sample", "--sketch", "rows.sketch")
     return ("sample", CASES[name][0], "--data", *DATA.get(name, ["rows.csv"]), "--target", "y", *CASES[name][1:])
 
 
@@ -87,6 +92,8 @@ def make_data(sgfs):
         y = (rng.random(rows) < 1 / (1 + np.exp(-x[:, 0] + 0.5 * x[:, 2]))).astype(int)
         write(sgfs.folder / file, ["a,b,c,y"] + [",".join(map(repr, map(float, r))) + f",{k}" for r, k in zip(x, y)])
     sgfs.ok("pack", "rows.csv", "--target", "y", "--out", "rows.sgd", "-q")
+    sgfs.ok("sketch", "logistic", "--data", "rows.csv", "--target", "y", "--chains", "2", "--warmup", "150", "--draws", "2000",
+            "--out", "rows.sketch", "-q")
     lines = (sgfs.folder / "rows.csv").read_bytes().splitlines(keepends=True)
     for part in (1, 2):
         half = [lines[0], *lines[1:151]] if part == 1 else [lines[0], *lines[151:]]
@@ -119,7 +126,7 @@ def contents(path):
     for there, key in ((header, "created_at"), (header["machine"], "threads")):
         there.pop(key)
     for there in (header["config"], header["given"]):
-        for key in ("run.threads", "run.checkpoint", "run.max_time", "output.overwrite"):
+        for key in ("run.threads", "run.checkpoint", "run.max_time", "run.mpi", "output.overwrite"):
             there.pop(key, None)
     for found_while_opening in header["sampler_info"].values():
         if isinstance(found_while_opening, dict):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Predictions of models with groups, against the same sums made by hand from the run file's own draws of effects."""
 import json
+import shutil
 import struct
 
 import numpy as np
@@ -200,6 +201,38 @@ def test_rows_kept_aside_are_scored_and_followed(site):
     assert np.isclose(curve[-1]["error"], after["error"], rtol=1e-9)
 
 
+def test_intraclass_correlations_follow_from_the_scales(site):
+    def shares(model, formula, *words):
+        theta, _ = run(site, model, "--formula", formula, *words)
+        return theta, {name[4:]: x for name, x in theta.items() if name.startswith("icc_")}
+
+    both = "x + (1|user) + (1|item)"
+    theta, icc = shares("logistic", f"y ~ {both}")
+    user, item = theta["sd_user[intercept]"] ** 2, theta["sd_item[intercept]"] ** 2
+    assert np.allclose(icc["user"], user / (user + item + np.pi ** 2 / 3), rtol=1e-12)
+    assert np.allclose(icc["item"], item / (user + item + np.pi ** 2 / 3), rtol=1e-12)
+    for words in ((), ("--standardize",)):
+        theta, icc = shares("linear", "z ~ x + (1|user)", *words)
+        user = theta["sd_user[intercept]"] ** 2
+        assert np.allclose(icc["user"], user / (user + np.exp(2 * theta["log_sigma"])), rtol=1e-9)
+        theta, icc = shares("linear", "z ~ x + (1|user)", "--sigma", "10", *words)
+        assert np.allclose(icc["user"], 1 / (1 + 100 / theta["sd_user[intercept]"] ** 2), rtol=1e-9)
+    assert not shares("poisson", f"k ~ {both}")[1]  # no such share of a count that is the same in every row
+    assert not shares("logistic", "y ~ x + (1 + x|user)")[1]  # with a slope it depends on x
+
+
+def test_the_summary_says_what_was_accepted_and_what_a_draw_costs(site):
+    run(site, "logistic", "--formula", "y ~ x + (1|user)")
+    said = json.loads(site.ok("summary", "fit.run", "--json").stdout)
+    grouped = said["grouped"]
+    assert 0.8 < grouped["groups"] <= 1 and 0.2 < grouped["beta"] <= 1 and 0.1 < grouped["scales"] <= 1
+    assert np.isclose(grouped["passes"], said["rows_touched"] / 300 / said["ess_min"], rtol=1e-9)
+    assert "accepted: " in site.ok("summary", "fit.run").stdout
+    site.ok("sample", "logistic", "--data", "a.csv", "--features", "x", "--target", "y", *LENGTHS, "--out", "plain.run",
+            "--overwrite", "-q")
+    assert "grouped" not in json.loads(site.ok("summary", "plain.run", "--json").stdout)
+
+
 def test_how_many_draws_are_kept(site):
     words = ("--formula", "y ~ x + (1|user)")
     _, u = run(site, "logistic", *words, "--keep-groups", "10")
@@ -234,3 +267,66 @@ def test_a_damaged_note_is_no_prediction(site):
     done = site("predict", "cut.run", "--data", "a.csv")
     assert done.returncode == DATA and "kept no draws" in done.stderr
     assert site.ok("summary", "cut.run", "--groups", "user", "--top", "3")
+
+
+# ---- pictures, and what other commands make of such runs ------------------------------------------
+
+
+@pytest.mark.skipif(shutil.which("gnuplot") is None, reason="gnuplot is not installed")
+def test_pictures_of_groups(site):
+    run(site, "logistic", "--formula", "y ~ x + (1 + x|user) + (1|item)")
+    shown = site.ok("plot", "fit.run", "groups").stdout
+    mean = {row["name"]: row["mean"] for row in json.loads(site.ok(
+        "summary", "fit.run", "--groups", "item", "--top", "9", "--json").stdout)["params"]}
+    last = shown[shown.index("Groups: item, intercept"):]
+    order = [line.split("+|")[0].strip() for line in last.splitlines() if "+|" in line]
+    assert [name for name in order if name] == [name.split("[")[0] for name in sorted(mean, key=mean.get, reverse=True)]
+    assert [shown.count(f"Groups: user, {what}") for what in ("intercept", "x")] == [1, 1]
+    assert "known by its own rows" in (site.ok("plot", "fit.run", "shrinkage", "--out", "s.svg", "--overwrite", "-q"),
+                                       (site.folder / "s.svg").read_text())[1]
+    site.ok("report", "fit.run", "--out", "page.html", "--overwrite", "-q")
+    page = (site.folder / "page.html").read_text()
+    assert page.count('class="groups wide"') == page.count('class="shrinkage"') == 3 and 'id="groups"' in page
+    assert "12 groups of user, 5 groups of item" in page
+    site.ok("sample", "logistic", "--data", "a.csv", "--features", "x", "--target", "y", *LENGTHS, "--out", "plain.run",
+            "--overwrite", "-q")
+    none = site("plot", "plain.run", "groups")
+    assert none.returncode == USAGE and "no effects of groups" in none.stderr
+    site.ok("report", "plain.run", "--out", "plain.html", "--overwrite", "-q")
+    assert 'id="groups"' not in (site.folder / "plain.html").read_text()
+
+
+def test_audits_and_comparisons_of_such_runs(site):
+    words = ("--formula", "y ~ x + (1|user)", "--draws", "800")
+    run(site, "logistic", *words)
+    assert "draws from the posterior itself" in site.ok("audit", "fit.run").stdout
+    said = json.loads(site.ok("audit", "fit.run", "--against-reference", "--precision", "0.1", "--json").stdout)
+    assert said["exact"] and not said["mean_differs"] and not said["sd_differs"]
+    site.ok("sample", "logistic", "--data", "a.csv", *LENGTHS, *words, "--seed", "2", "--out", "other.run", "--overwrite", "-q")
+    said = json.loads(site.ok("compare", "fit.run", "--reference", "other.run", "--json").stdout)
+    assert len(said["params"]) == 4 and all(abs(row["z"]) < 4.5 for row in said["params"])
+
+
+def test_weights_standardising_and_a_run_taken_up_reach_the_effects(site):
+    """A weight of two is a row twice, also in the effects and the predictions."""
+    rows = (site.folder / "a.csv").read_text().splitlines()
+    write(site.folder / "twice.csv", rows + rows[1:])
+    write(site.folder / "weights.csv", [rows[0] + ",w", *(r + ",2" for r in rows[1:])])
+    words = ("--formula", "y ~ x + (1|user)", "--draws", "1000")
+
+    def effects(*more, data):
+        run(site, "logistic", *words, *more, data=data)
+        shown = json.loads(site.ok("summary", "fit.run", "--groups", "user", "--top", "99", "--json").stdout)["params"]
+        return {row["name"]: (row["mean"], row["sd"]) for row in shown}, predicted(site)[0].mean(1)
+
+    one, p = effects(data="twice.csv")
+    for other, q in (effects("--weights", "w", data="weights.csv"), effects("--standardize", data="twice.csv")):
+        for name, (mean, sd) in one.items():
+            assert abs(other[name][0] - mean) < 0.25 * sd and abs(other[name][1] / sd - 1) < 0.2, name
+        assert abs(p - q).max() < 0.05
+    # a run that is taken up keeps the effects of a run of that length
+    run(site, "logistic", *words[:2], "--draws", "50", data="a.csv", out="part.run")
+    site.ok("sample", "--resume", "part.run", "--draws", "200", "-q")
+    run(site, "logistic", *words[:2], "--draws", "200", data="a.csv", out="whole.run")
+    assert np.array_equal(kept_effects(site.folder / "part.run")[2], kept_effects(site.folder / "whole.run")[2])
+    assert np.array_equal(predicted(site, out="part.run")[0], predicted(site, out="whole.run")[0])

@@ -135,6 +135,33 @@ def test_error_names_column_line_count_and_choices(sgfs):
         assert said in done.stderr, done.stderr
 
 
+def test_columns_that_lack_most_are_dropped_first(sgfs):
+    """--na drop alone would leave 3 of 40 rows; the options of the sentence leave what it says."""
+    cells = [[i, "" if i % 4 else i * i % 7, "" if i % 3 else i % 5, "" if i == 5 else i % 11, i % 2] for i in range(40)]
+    for words, kind in ([], "a,b,c,d,y"), (["x", "z"], "a,b,c,d,town,y"):
+        rows = [[*r[:4], *([words[i % 2]] if words else []), r[4]] for i, r in enumerate(cells)]
+        write(sgfs.folder / "sparse.csv", [kind, *(",".join(map(str, r)) for r in rows)])
+        done = sgfs("optimize", "logistic", "--data", "sparse.csv")
+        assert done.returncode == 3, done.stderr
+        if words:
+            assert "--categorical auto --drop b,c --na drop (at least 39 of 40 rows stay; or --na mean)" in done.stderr, done.stderr
+        else:
+            assert "(4 of 40 stay); --drop b,c --na drop keeps at least 39;" in done.stderr, done.stderr
+    done = sgfs.ok("optimize", "logistic", "--data", "sparse.csv", "--categorical", "auto", "--drop", "b,c", "--na", "drop")
+    assert "1 of 40 rows lack a value" in done.stderr, done.stderr
+
+
+def test_sentences_about_many_columns_are_whole(sgfs):
+    """Whatever their number and the length of their names, the sentence ends with the columns left out of it and options."""
+    for length in range(1, 40):
+        names = [f"{'n' * length}{k}" for k in range(9)]
+        write(sgfs.folder / "many.csv", [",".join(names) + ",y", *(",".join([f"w{i % 3}" if i % 5 else ""] * 9) + f",{i % 2}" for i in range(30))])
+        said = sgfs("optimize", "logistic", "--data", "many.csv").stderr
+        assert "(24 of 30 rows stay; or --na mean)" in said and "..." not in said, said
+        told = said.count('holds words (line')
+        assert told == 9 or f"; and {9 - told} more. " in said, said
+
+
 def test_infinite_is_not_missing(sgfs):
     write(sgfs.folder / "inf.csv", ["a,y", "1,0", "inf,1", "2,0", "3,1", ",0"])
     for na in ("drop", "mean"):
@@ -441,7 +468,7 @@ def test_one_sentence_and_its_options_work(sgfs):
     for said in ('"id" has another word in most rows', '"age" lacks 29 values', '"city" holds words', '"day" holds dates'):
         assert said in done.stderr, done.stderr
     assert "Write decimal points (1.5 for 1,5)." in done.stderr
-    options = done.stderr.split("the others can be: ")[1].split(" (or")[0]
+    options = done.stderr.split("the others can be: ")[1].split(" (")[0]
     words = shlex.split(options)
     assert "auto" in words and "drop" in words and words[words.index("--drop") + 1] == "id" and words[words.index("--date") + 1] == "day"
     words[words.index("--drop") + 1] += ",5"  # whose commas are the file's business

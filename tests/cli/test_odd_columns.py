@@ -41,6 +41,18 @@ def test_auto_says_what_a_column_looks_like(sgfs, name):
     assert "become" in done.stderr
 
 
+def test_a_word_among_numbers_is_no_level(sgfs):
+    """One typing error would make a column of every number."""
+    table(sgfs, "typo.csv", "age", [20 + i % 40 if i != 7 else "abc" for i in range(ROWS)])
+    done = sgfs(*OPTIMIZE, "typo.csv", "--categorical", "auto")
+    for said in '"age" holds 40 different numbers and among them one word ("abc")', "write NA there and see --na", "--categorical":
+        assert done.returncode == 3 and said in done.stderr and "--drop" not in done.stderr, done.stderr
+    assert "41 words become 40 columns" in sgfs.ok(*OPTIMIZE, "typo.csv", "--categorical", "age").stderr
+    write(sgfs.folder / "typo.csv", ["age,town,y", *(f"{20 + i % 40 if i != 7 else 'abc'},{'ab'[i % 2]},{i % 2}" for i in range(ROWS))])
+    said = sgfs(*OPTIMIZE, "typo.csv").stderr
+    assert "Write NA for words among numbers and see --na. With these options the others can be: --categorical auto\n" in said, said
+
+
 @pytest.mark.parametrize("values", [
     [f"city {i % 25}" for i in range(ROWS)],  # many, but not one for each row
     [f"2024-0{1 + i % 5}-01" for i in range(ROWS)],  # five dates are levels

@@ -57,8 +57,6 @@ INPUTS = [
     ("place", ("sketch", "--at", "place", "--data", "good.csv", "--out", "place")),
     ("pass", ("sketch", "--at", "place", "--merge", "pass", "--out", "pass")),
     ("columns", ("sketch", "--merge", "columns", "--out", "columns")),
-    ("precisions.txt", ("sketch", "logistic", "--data", "good.csv", "--prior-file", "precisions.txt",
-                        "--out", "precisions.txt")),
     ("all.sketch", ("sample", "--sketch", "all.sketch", "--out", "all.sketch")),
     ("options.json", ("simulate", "linear", "--rows", "20", "--out", "new.csv", "--truth", "options.json",
                       "--config", "options.json")),

@@ -3,6 +3,7 @@
 posterior's law (tests/stat/test_exact.c); here, that a sketch says the same posterior as the rows, however they are cut,
 and that its files are refused where they do not belong together."""
 import json
+import zlib
 
 import numpy as np
 import pytest
@@ -176,3 +177,31 @@ def test_what_a_sketch_cannot_do_is_said(parts):
             USAGE, "--limit")
     refused(parts, ("sketch", "linear", "--data", "logistic-0.csv", "--out", "x", "--target", "a", "--drop", "y"), USAGE,
             "no sketch")
+
+
+def test_a_sketch_names_no_other_file(site):
+    """It is drawn from where there is none, and may come from anybody."""
+    write(site.folder / "prior.txt", ["1", "1", "1", "1"])
+    done = site("sketch", "logistic", "--data", "logistic.csv", "--features", "a,b,c", "--prior-file", "prior.txt",
+                "--out", "no.sketch")
+    assert done.returncode == USAGE and "--prior-precision" in done.stderr and not (site.folder / "no.sketch").exists()
+    site.ok("sketch", "logistic", "--data", "logistic.csv", "--features", "a,b,c", "--prior-precision", "a=2",
+            "--draws", "200", "--out", "good.sketch", "-q")
+    raw = (site.folder / "good.sketch").read_bytes()
+    for key, value in (("prior.file", "prior.txt"), ("run.validate", "logistic.csv"), ("output.overwrite", "true")):
+        length = int.from_bytes(raw[12:16], "little")
+        head = json.loads(raw[16:16 + length])
+        head["given"][key] = value
+        text = json.dumps(head).encode()
+        forged = raw[:12] + len(text).to_bytes(4, "little") + text + raw[16 + length:-4]
+        (site.folder / "forged.sketch").write_bytes(forged + zlib.crc32(forged).to_bytes(4, "little"))
+        done = site("sample", "--sketch", "forged.sketch", "--out", "x.run")
+        assert done.returncode == DAMAGED and "damaged" in done.stderr, done.stderr
+
+
+def test_marks_that_cannot_fit_are_refused_with_the_bytes(site):
+    """10^11 moves: before, memory was taken until the system ended somebody's process."""
+    done = site("sketch", "logistic", "--data", "logistic.csv", "--features", "a,b,c", "--draws", "10000000000",
+                "--threads", "1", "--out", "no.sketch")
+    assert done.returncode == 1 and "moves need " in done.stderr and "--draws" in done.stderr, done.stderr
+    assert not (site.folder / "no.sketch").exists()

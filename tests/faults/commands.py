@@ -62,6 +62,7 @@ COMMANDS = [
     sample("exact-linear", f"linear --data {IN}/numbers.npy --sampler exact-linear"),
     sample("groups", f"logistic {CSV} --target y --features b --groups (1|animal)"),
     sample("formula", f"linear {CSV} --formula a~.-c+(1+b||animal) --quiet"),
+    sample("formula of all sorts", f"logistic {CSV} --formula y~poly(a,2)*animal+I(b^2)+scale(c)-1 --sampler laplace --quiet"),
     sample("groups of two threads", f"poisson --data {IN}/counts.csv --formula count~a+(1|time) --quiet",
            short=SHORT.replace("--threads 1", "--threads 2")),
     sample("scan", f"logistic --data {IN}/packed.sgd --sampler exact-rows --scan on --quiet"),
@@ -123,6 +124,9 @@ COMMANDS = [
     Command("predict missing", f"predict {IN}/missing.run --data {IN}/missing.csv --out p.csv --overwrite", ("p.csv",)),
     Command("predict text", f"predict {IN}/fit.run --data {IN}/packed.sgd --json"),
     Command("predict arrow", f"predict {IN}/words.run --data {IN}/words.arrow --new-words zero --out p.npy", ("p.npy",)),
+    Command("predict groups", f"predict {IN}/groups.run --data {IN}/words.csv --key animal --interval 0.8 --out p.csv",
+            ("p.csv",)),
+    Command("predict formula", f"predict {IN}/formula.run --data {IN}/words.csv --out p.csv", ("p.csv",)),
     Command("predict dates", f"predict {IN}/dates.run --data {IN}/dates.csv --key when --out p.csv --json", ("p.csv",)),
     Command("predict a sketch", f"predict {IN}/sketch.run --data {IN}/numbers.csv --out p.csv", ("p.csv",)),
     Command("audit", f"audit {IN}/cv.run --no-store --quiet --threads 1 --precision 0.2 --chains 2"),
@@ -305,6 +309,8 @@ def make_inputs(folder, program, model):
             f"--out {IN}/curve.run",
             f"sample linear --data {IN}/missing.csv --na mean --sampler laplace {SHORT} --out {IN}/missing.run",
             f"sample logistic --data {IN}/words.csv --formula y~b+(1|animal) {SHORT} --out {IN}/groups.run",
+            f"sample logistic --data {IN}/words.csv --formula y~poly(a,2)*animal+I(b^2) --sampler laplace {SHORT} "
+            f"--out {IN}/formula.run",
             f"sample logistic --data {IN}/dates.csv --target y --date when --sampler laplace {SHORT} --out {IN}/dates.run",
             f"optimize logistic --data {IN}/packed.sgd --out {IN}/mode.json",
             f"optimize linear --data {IN}/numbers.npy --out {IN}/linear.json"):

@@ -33,7 +33,10 @@ def sample(folder, model, data, formula, *words, draws=DRAWS, chains=CHAINS):
     call("sample", model, "--data", data, "--formula", formula, "--draws", draws, "--chains", chains, "--out", run,
          "--overwrite", "--quiet", *words)
     call("export", run, folder / "fit.npy", "--overwrite")
-    return np.load(folder / "fit.npy"), json.loads(call("summary", run, "--json"))
+    seen = json.loads(call("summary", run, "--json"))
+    moved = [k for k, p in enumerate(seen["params"]) if not p["name"].startswith("icc_")]  # which follows from the others
+    seen["params"] = [seen["params"][k] for k in moved]
+    return np.load(folder / "fit.npy")[..., moved], seen
 
 
 def error_of(x):
@@ -98,7 +101,7 @@ def compare_effects(run, data, factor, reference):
     column = data.read_text().splitlines()[0].split(",").index(factor)
     levels = sorted({line.split(",")[column] for line in data.read_text().splitlines()[1:]},
                     key=lambda level: int(level.strip("u")))
-    shown = json.loads(call("summary", run, "--effects", factor, "--top", "1000", "--json"))["params"]
+    shown = json.loads(call("summary", run, "--groups", factor, "--top", "1000", "--json"))["params"]
     ours = {row["name"]: row for row in shown}
     for what, truth in reference.items():
         if what.split("[")[0] != factor:

@@ -221,6 +221,7 @@ static void *visit(void *user) {
             sgfsi_comm_gather(&g->comm, g->gathering, GUESTS, sizeof *x, 2 * sizeof *x, x, &g->err);
     else if (g->doing == 'b')
         g->first = sgfsi_comm_broadcast(&g->comm, SGFS_OK, sizeof *x, x, &g->err);
+    else if (g->doing == 'f') g->first = sgfsi_comm_part(&g->comm, g->err.code, &g->err);
     else g->first = sgfsi_comm_agree(&g->comm, g->err.code, &g->err);
     g->second = sgfsi_comm_agree(&g->comm, SGFS_OK, NULL);
     return NULL;
@@ -252,13 +253,13 @@ static void pieces_are_counted_where_they_are_sent(void **state) {
         for (int64_t i = 0; i < GUESTS; i++) assert_true(g[k].piece[2 * i] == (double)(i + 1));
         sgfsi_traffic sent = sgfsi_comm_traffic(&g[k].comm);
         assert_int_equal(sent.meetings, 2);        /* and the second one, to agree */
-        assert_int_equal(sent.bytes, 16 + 8 + 16); /* a double, and why it came */
+        assert_int_equal(sent.bytes, 24 + 8 + 24); /* a double, and why it came */
     }
     leave(g);
     meet_for("bbb", SGFS_OK, g);
     for (int64_t k = 0; k < GUESTS; k++) {
         assert_true(g[k].piece[0] == 1);
-        assert_int_equal(sgfsi_comm_traffic(&g[k].comm).bytes, k == 0 ? 40 : 32);
+        assert_int_equal(sgfsi_comm_traffic(&g[k].comm).bytes, k == 0 ? 56 : 48);
     }
     leave(g);
 }
@@ -287,9 +288,8 @@ static void who_fails_alone_says_so_wherever_the_others_are(void **state) {
         meet_for(rooms[i], SGFS_OK, g);
         for (int64_t k = 0; k < GUESTS; k++) {
             assert_int_equal(g[k].first, SGFS_EDATA);
-            if (i < 2) assert_string_equal(g[k].err.text, "On rank 1 of 3: My file.");
-            /* who agreed with the others meets again; who met them elsewhere does not */
-            assert_int_equal(g[k].second, i < 2 ? SGFS_EDATA : SGFS_OK);
+            assert_string_equal(g[k].err.text, "On rank 1 of 3: My file.");
+            assert_int_equal(g[k].second, SGFS_EDATA); /* it is gone: nobody waits for it */
         }
         leave(g);
     }
@@ -433,7 +433,7 @@ static void all_hear_that_the_file_cannot_be_written(void **state) {
 static sgfs_status hear(const sgfsi_comm *c, int64_t parts, int64_t bytes, int64_t stride,
                         void *data, sgfs_err *err) {
     const sgfs_err *other = c->state;
-    const int64_t note[2] = {0, other->code};
+    const int64_t note[3] = {0, other->code, 0};
     (void)parts, (void)err;
     if (bytes == sizeof note) memcpy((char *)data + stride, note, sizeof note);
     else memcpy((char *)data + stride, other, (size_t)bytes);
@@ -472,14 +472,15 @@ static void chains_with_passes_take_turns_where_processes_share_them(void **stat
     const struct {
         const sgfsi_context *ctx;
         int64_t threads, chains;
-        bool passes;
+        bool passes, meets;
         int64_t side, inside;
-    } row[] = {{&alone, 8, 4, true, 4, 2},   {&alone, 8, 4, false, 4, 1},
-               {&alone, 3, 4, true, 3, 1},   {&shared, 8, 4, true, 1, 8},
-               {&shared, 8, 4, false, 4, 1}, {&shared, 1, 4, true, 1, 1}};
+    } row[] = {{&alone, 8, 4, true, true, 4, 2},    {&alone, 8, 4, false, true, 4, 1},
+               {&alone, 3, 4, true, true, 3, 1},    {&shared, 8, 4, true, true, 1, 8},
+               {&shared, 8, 4, false, false, 4, 1}, {&shared, 1, 4, true, true, 1, 1},
+               {&shared, 8, 4, true, false, 4, 2},  {&shared, 8, 4, false, true, 1, 8}};
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
-        sgfsi_split s =
-            sgfsi_context_split(row[i].ctx, row[i].threads, row[i].chains, row[i].passes);
+        sgfsi_split s = sgfsi_context_split(row[i].ctx, row[i].threads, row[i].chains,
+                                            row[i].passes, row[i].meets);
         assert_int_equal(s.chains, row[i].side);
         assert_int_equal(s.inside, row[i].inside);
     }

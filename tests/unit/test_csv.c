@@ -156,7 +156,9 @@ static void test_header_is_found(void **state) {
         {"a,b,label\n2.5,3.25,yes\n4.75,5.5,no\n", "auto", true, 2, "a"},
         {",b,label\n2.5,3.25,yes\n", "auto", true, 1, "x1"},
         {"1990,1991,y\n2.5,3.25,0\n", "auto", true, 1, "1990"},
-        {"1990,1991,1992\n2.5,3.25,0\n", "auto", false, 2, "x1"},
+        {"1990,1991,1992\n2.5,3.25,0\n", "auto", true, 1, "1990"},
+        {"1991,1990,k\n2.5,3.25,u\n", "auto", true, 1, "1991"},
+        {"1990,1991,1992\n2.5,3.25,1500\n", "auto", false, 2, "x1"},
         {"1990,1991,1992\n2.5,3.25,0\n", "yes", true, 1, "1990"},
         {"\"7.5\",2.5,yes\n4.75,5.5,no\n", "auto", false, 2, "x1"},
         {"2.5,3.25,yes\n4.75,5.5,no\n", "yes", true, 1, "2.5"},
@@ -168,7 +170,7 @@ static void test_header_is_found(void **state) {
         sgfsi_table t = read_saved(&options);
         if (t.named != cases[i].named || t.rows != cases[i].rows) fail_msg("case %zu", i);
         assert_string_equal(t.names[0], cases[i].first_name);
-        bool mixed = i == 5;
+        bool mixed = cases[i].header[0] == 'a' && t.named && t.names[0][0] == '1';
         assert_true((strstr(said, "--header no") != NULL) == mixed);
         sgfsi_table_free(&t);
     }
@@ -176,6 +178,55 @@ static void test_header_is_found(void **state) {
     options.header = "no";
     save("a,b\n2.5,3.5\n");
     assert_saved_fails(&options, SGFS_EDATA, ":1:", "column 1", "\"a\"", NULL);
+}
+
+/* A first line of numbers above rows of noise: `form` is that of one cell. */
+static sgfsi_table read_below(const char *first, int cells, const char *form, int rows) {
+    char text[8192];
+    size_t used = (size_t)snprintf(text, sizeof text, "%s\n", first);
+    for (int i = 0; i < rows * cells; i++) {
+        const double noise = (double)((i * 7919 + 13) % 101);
+        used += (size_t)snprintf(text + used, sizeof text - used, form, noise);
+        text[used++] = (i + 1) % cells == 0 ? '\n' : ',';
+        text[used] = '\0';
+    }
+    return read_text(text);
+}
+
+/* Names are taken where they are certain; where they may be names, a warning says what was done. */
+static void test_header_of_numbers(void **state) {
+    (void)state;
+    static const struct {
+        const char *first;
+        int cells;
+        const char *form;
+        int rows;
+        bool named, doubtful;
+    } cases[] = {
+        {"2019,2020,2021", 3, "%.1f", 60, true, false},
+        {"2021,2017", 2, "%.0f", 60, true, false},
+        {"0,1,2,3", 4, "%.1f", 60, true, false},
+        {"0,1,2,3", 4, "%.1f", 3, false, false},
+        {"0,1,2,3", 4, "%.0f", 60, false, false}, /* ranks */
+        {"0,1,2,3,4,5", 6, "%.0f", 60, false, true},
+        {"500,900,2100", 3, "%.0f", 60, false, true},
+        {"500,90,2100", 3, "%.0f", 60, false, false},
+        {"500,90.0,21", 3, "%.0f", 60, false, false},
+        {"7,20,60", 3, "%.0f", 60, false, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        sgfsi_table t = read_below(cases[i].first, cases[i].cells, cases[i].form, cases[i].rows);
+        bool warned = strstr(said, "--header yes") != NULL,
+             noted = strstr(said, "--header no ") != NULL;
+        if (t.named != cases[i].named || warned != cases[i].doubtful ||
+            (!warned && noted != t.named) || t.rows != cases[i].rows + !t.named)
+            fail_msg("case %zu: %s", i, said);
+        sgfsi_table_free(&t);
+    }
+    sgfsi_read_options options = usual;
+    options.target = "21";
+    save("20,21,22\n1.5,2.5,3.5\n4.5,5.5,7\n");
+    assert_saved_fails(&options, SGFS_EUSAGE, "\"21\"", "first line", "--header yes", NULL);
 }
 
 static void test_title_of_two_words_is_one_column(void **state) {
@@ -570,6 +621,7 @@ int main(void) {
         cmocka_unit_test(test_the_same_table_written_in_many_ways),
         cmocka_unit_test(test_quotes_hold_anything),
         cmocka_unit_test(test_header_is_found),
+        cmocka_unit_test(test_header_of_numbers),
         cmocka_unit_test(test_title_of_two_words_is_one_column),
         cmocka_unit_test(test_delimiter_can_be_given),
         cmocka_unit_test(test_single_precision),

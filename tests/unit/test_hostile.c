@@ -16,6 +16,9 @@
 #define FEED_FAIL(...) fail_msg(__VA_ARGS__)
 #include "../fuzz/feed.h"
 
+#include "base/bytes.h"
+#include "base/little.h"
+
 enum { LONGEST = 1 << 20, SMALL = 120, SECONDS = 60 };
 
 /* A sanitizer reserves more room than any limit, and is told its own. */
@@ -69,6 +72,15 @@ static void each_seed(const char *name, seed_fn fn) {
     for (int which = 0; further && which < 2 * FEED_SAMPLERS; which++) {
         seed s = {.path = "a good run", .bytes = malloc(LONGEST), .apart = 331};
         const unsigned char *good = feed_good_run(which, &s.size);
+        assert_non_null(s.bytes);
+        memcpy(s.bytes, good, s.size);
+        alarm(SECONDS);
+        fn(name, &s);
+        free(s.bytes);
+    }
+    for (int which = 0; strcmp(name, "sketch") == 0 && which < FEED_SKETCHES; which++) {
+        seed s = {.path = "a good sketch", .bytes = malloc(LONGEST), .apart = 61};
+        const unsigned char *good = feed_good_sketch(which, &s.size);
         assert_non_null(s.bytes);
         memcpy(s.bytes, good, s.size);
         alarm(SECONDS);
@@ -154,6 +166,39 @@ static void test_good_runs_go_on(void **state) {
     }
 }
 
+/* A place is one to be asked at; the others are for the next step. */
+static void test_good_sketches_are_taken(void **state) {
+    (void)state;
+    for (int which = 0; which < FEED_SKETCHES; which++) {
+        size_t size;
+        const unsigned char *good = feed_good_sketch(which, &size);
+        assert_int_equal(feed_sketch(good, size), which == 3 ? 2 : 1);
+    }
+}
+
+/* With the right checksum, as somebody would write them who means harm. */
+static void test_forged_sketches(void **state) {
+    (void)state;
+    for (int which = 0; which < FEED_SKETCHES; which++) {
+        size_t size;
+        const unsigned char *good = feed_good_sketch(which, &size);
+        unsigned char *copy = malloc(size + 64);
+        assert_non_null(copy);
+        size_t text = sgfsi_get_u32(good + 12);
+        for (size_t i = 16; i < size - 4; i += i < 16 + text ? 2 : 11) {
+            static const char letters[] = "90-1]}\",xe{[:";
+            memcpy(copy, good, size);
+            copy[i] = i < 16 + text ? (unsigned char)letters[i % (sizeof letters - 1)]
+                                    : (unsigned char)(copy[i] ^ (1u << i % 8));
+            sgfsi_put_u32(copy + size - 4, sgfsi_crc32(0, copy, size - 4));
+            alarm(SECONDS);
+            feed_exactly("sketch", copy, size);
+        }
+        free(copy);
+    }
+    alarm(0);
+}
+
 #define READER(name)                                                                               \
     {name " seeds", test_seeds, NULL, NULL, name},                                                 \
         {name " cut off", test_cut_off, NULL, NULL, name}, {                                       \
@@ -161,12 +206,25 @@ static void test_good_runs_go_on(void **state) {
     }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        READER("csv"),     READER("libsvm"), READER("arrow"),
-        READER("npy"),     READER("idx"),    READER("packed"),
-        READER("run"),     READER("config"), READER("truth"),
-        READER("start"),   READER("prior"),  READER("matrix"),
-        READER("predict"), READER("resume"), cmocka_unit_test(test_good_runs_go_on)};
+    const struct CMUnitTest tests[] = {READER("csv"),
+                                       READER("libsvm"),
+                                       READER("arrow"),
+                                       READER("npy"),
+                                       READER("idx"),
+                                       READER("packed"),
+                                       READER("run"),
+                                       READER("config"),
+                                       READER("truth"),
+                                       READER("start"),
+                                       READER("prior"),
+                                       READER("matrix"),
+                                       READER("predict"),
+                                       READER("resume"),
+                                       READER("sketch"),
+                                       READER("formula"),
+                                       cmocka_unit_test(test_good_runs_go_on),
+                                       cmocka_unit_test(test_good_sketches_are_taken),
+                                       cmocka_unit_test(test_forged_sketches)};
     limit_memory();
     omp_set_num_threads(1); /* thousands of files of a few bytes */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,6 +55,15 @@ static const char *const plans[][10][2] = {
     {{"data.drop", "b,4"}, {"data.keep_classes", "0,2"}, {NULL, NULL}},
     {{"data.log1p", "1-2"}, {"data.limit", "150"}, {"data.keep_classes", "1"}, {NULL, NULL}},
     {{"data.standardize", "true"}, {"data.split", "0.6,0.4"}, {"data.part", "all"}, {NULL, NULL}},
+    {{"data.formula", "y ~ a*b + poly(c, 2) + bs(d, df=4):a + log(scale(a) + 9)"},
+     {"data.limit", "150"},
+     {"data.keep_classes", "0,1"},
+     {NULL, NULL}},
+    {{"data.formula", "y ~ (a + b + c)^2 - a + I(d^2/(a + 1))"},
+     {"data.standardize", "true"},
+     {"data.split", "0.5,0.5"},
+     {"data.part", "test"},
+     {NULL, NULL}},
     {{"data.log1p", "a"},
      {"data.standardize", "true"},
      {"data.limit", "160"},
@@ -238,6 +247,11 @@ static sgfsi_json *json(const char *text) {
 
 #define COLUMNS "{\"op\":\"columns\",\"named\":true,\"names\":[\"a\",\"b\"]}"
 
+#define TWO "{\"of\":[1,2],\"left_out\":0}"
+#define FORMULA(text, values, learnt, combinations)                                                \
+    "[" COLUMNS ",{\"op\":\"formula\",\"formula\":\"" text "\",\"values\":[" values                \
+    "],\"learnt\":[" learnt "],\"combinations\":[" combinations "]}]"
+
 static void test_damaged(void **state) {
     (void)state;
     static const char *const damaged[] = {
@@ -268,6 +282,19 @@ static void test_damaged(void **state) {
         "[" COLUMNS ",{\"op\":\"split\",\"shares\":[0.5,0.5],\"seed\":1,\"part\":\"none\"}]",
         "[" COLUMNS ",{\"op\":\"keep-classes\",\"classes\":[]}]",
         "[" COLUMNS ",{\"op\":\"limit\",\"rows\":-3}]",
+        FORMULA("y ~ a*", "", "", ""),
+        FORMULA("y ~ c", "", "", ""),
+        FORMULA("y ~ poly(a, 2)", "", "", ""),
+        FORMULA("y ~ poly(a, 2)", "", "{\"numbers\":[1,2,3,4]}", ""),
+        FORMULA("y ~ poly(a, 2)", "", "{\"numbers\":[1,2,3,4,null]}", ""),
+        FORMULA("y ~ C(a)", "", "", ""),
+        FORMULA("y ~ C(a)", "{\"of\":[1,2],\"left_out\":2}", "", ""),
+        FORMULA("y ~ C(a)", "{\"of\":[1,1],\"left_out\":0}", "", ""),
+        FORMULA("y ~ C(a)*C(b)", TWO "," TWO, "", ""),
+        FORMULA("y ~ C(a)*C(b)", TWO "," TWO, "", "{\"codes\":[0,0,0,2],\"left_out\":-1}"),
+        FORMULA("y ~ C(a)*C(b)", TWO "," TWO, "", "{\"codes\":[0,0,0],\"left_out\":-1}"),
+        FORMULA("y ~ C(a)*C(b)", TWO "," TWO, "", "{\"codes\":[0,1,0,1],\"left_out\":-1}"),
+        FORMULA("y ~ C(a):C(b)", TWO "," TWO, "", "{\"codes\":[0,1],\"left_out\":1}"),
     };
     for (size_t i = 0; i < sizeof damaged / sizeof damaged[0]; i++) {
         sgfsi_json *told = json(damaged[i]);

@@ -11,6 +11,7 @@
 /* What a process says when it comes. */
 typedef struct note {
     int64_t errand, code;
+    uint64_t number; /* that has to be the same in all of them, or 0 */
 } note;
 
 struct sgfsi_comm_room {
@@ -84,15 +85,18 @@ static sgfs_status hear(const sgfsi_comm *c, bool apart, sgfs_err *err) {
 }
 
 /* Come for an errand, which is a number of it, and hear who else did. */
-static sgfs_status meet(const sgfsi_comm *c, int64_t errand, sgfs_status status, sgfs_err *err) {
+static sgfs_status meet(const sgfsi_comm *c, int64_t errand, uint64_t number, sgfs_status status,
+                        sgfs_err *err) {
     struct sgfsi_comm_room *room = c->room;
     if (room->over.code != SGFS_OK) return *err = room->over, room->over.code;
-    room->note[c->rank] = (note){errand, status};
+    room->note[c->rank] = (note){errand, status, number};
     room->sent.meetings++;
     sgfs_err lost;
     sgfs_status met = gather(c, c->size, sizeof *room->note, sizeof *room->note, room->note, &lost);
     bool apart = false, fine = true;
+    int64_t other = 0;
     for (int64_t k = 0; k < c->size && met == SGFS_OK; k++) {
+        if (other == 0 && room->note[k].number != room->note[0].number) other = k;
         apart = apart || room->note[k].errand != room->note[0].errand;
         fine = fine && room->note[k].code == SGFS_OK;
     }
@@ -102,11 +106,18 @@ static sgfs_status meet(const sgfsi_comm *c, int64_t errand, sgfs_status status,
         status = sgfsi_fail(err, SGFS_ENOMEM,
                             "The processes of this run went different ways, which is a mistake of "
                             "ours: please tell us the command.");
-    if (apart || met != SGFS_OK) room->over = *err, room->over.code = status;
+    else if (other > 0)
+        status =
+            sgfsi_fail(err, SGFS_ENUMERIC,
+                       "Rank %lld of %lld has come to other numbers than rank 0: processes that "
+                       "work on one run need the same processor and the same libraries "
+                       "(OPENBLAS_CORETYPE names kernels that all machines have).",
+                       (long long)other, (long long)c->size);
+    if (apart || other > 0 || met != SGFS_OK) room->over = *err, room->over.code = status;
     return status;
 }
 
-enum { AGREE, GATHER, BROADCAST };
+enum { AGREE, GATHER, BROADCAST, PART };
 
 static int64_t errand_of(int64_t kind, int64_t parts, int64_t bytes) {
     return kind + 4 * (parts + 65536 * bytes);
@@ -115,7 +126,20 @@ static int64_t errand_of(int64_t kind, int64_t parts, int64_t bytes) {
 sgfs_status sgfsi_comm_agree(const sgfsi_comm *c, sgfs_status status, sgfs_err *err) {
     sgfs_err own = {SGFS_OK, ""};
     if (c->size == 1) return status;
-    return meet(c, AGREE, status, err != NULL ? err : &own);
+    return meet(c, AGREE, 0, status, err != NULL ? err : &own);
+}
+
+sgfs_status sgfsi_comm_agree_on(const sgfsi_comm *c, sgfs_status status, uint64_t number,
+                                sgfs_err *err) {
+    sgfs_err own = {SGFS_OK, ""};
+    if (c->size == 1) return status;
+    return meet(c, AGREE, number, status, err != NULL ? err : &own);
+}
+
+sgfs_status sgfsi_comm_part(const sgfsi_comm *c, sgfs_status status, sgfs_err *err) {
+    sgfs_err own = {SGFS_OK, ""};
+    if (c->size == 1) return status;
+    return meet(c, PART, 0, status, err != NULL ? err : &own);
 }
 
 sgfs_status sgfsi_comm_gather(const sgfsi_comm *c, sgfs_status status, int64_t parts, int64_t bytes,
@@ -123,7 +147,7 @@ sgfs_status sgfsi_comm_gather(const sgfsi_comm *c, sgfs_status status, int64_t p
     sgfs_err own = {SGFS_OK, ""};
     if (c->size == 1) return status;
     if (err == NULL) err = &own;
-    status = meet(c, errand_of(GATHER, parts, bytes), status, err);
+    status = meet(c, errand_of(GATHER, parts, bytes), 0, status, err);
     if (status == SGFS_OK && parts * bytes > 0) status = gather(c, parts, bytes, stride, data, err);
     return status;
 }
@@ -133,7 +157,7 @@ sgfs_status sgfsi_comm_broadcast(const sgfsi_comm *c, sgfs_status status, int64_
     sgfs_err own = {SGFS_OK, ""};
     if (c->size == 1) return status;
     if (err == NULL) err = &own;
-    status = meet(c, errand_of(BROADCAST, 0, bytes), status, err);
+    status = meet(c, errand_of(BROADCAST, 0, bytes), 0, status, err);
     if (status != SGFS_OK || bytes == 0) return status;
     if (c->rank == 0) c->room->sent.bytes += bytes;
     return c->ops->broadcast(c, bytes, data, err);

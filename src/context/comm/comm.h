@@ -9,8 +9,8 @@
  *
  *     every process  -> what it came for, and how it goes there  -> all of them know both
  *
- * before anything else is sent, 16 bytes each. So whoever fails alone, wherever that is, says it
- * where the others meet next (sgfsi_comm_agree), and they end with its sentence; and processes that
+ * before anything else is sent, 24 bytes each. So whoever fails alone, wherever that is, says it
+ * where the others meet next (sgfsi_comm_part), and they end with its sentence; and processes that
  * went different ways fail in place of waiting for each other.
  *
  * Meetings are collective: every process has to come to them in the same order, so never from
@@ -81,8 +81,14 @@ sgfs_status sgfsi_comm_gather(const sgfsi_comm *c, sgfs_status status, int64_t p
                               int64_t stride, void *data, sgfs_err *err);
 sgfs_status sgfsi_comm_broadcast(const sgfsi_comm *c, sgfs_status status, int64_t bytes, void *data,
                                  sgfs_err *err);
-/* The same, with nothing to send. A process that failed may call it wherever the others are: they
- * fail with it, with its sentence and its rank, and nobody meets any more. */
+/* The same, with nothing to send. */
 sgfs_status sgfsi_comm_agree(const sgfsi_comm *c, sgfs_status status, sgfs_err *err);
+/* The same, where all have to have come to this number. */
+sgfs_status sgfsi_comm_agree_on(const sgfsi_comm *c, sgfs_status status, uint64_t number,
+                                sgfs_err *err);
+
+/* The same, for whoever is done, or gives up wherever the others are: these fail with it, with its
+ * sentence and its rank, and nobody meets any more. */
+sgfs_status sgfsi_comm_part(const sgfsi_comm *c, sgfs_status status, sgfs_err *err);
 
 sgfsi_traffic sgfsi_comm_traffic(const sgfsi_comm *c);

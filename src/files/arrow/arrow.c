@@ -133,8 +133,8 @@ static sgfs_status settle_column(arrow *a, int64_t k, bool named, bool automatic
 
 static sgfs_status choose_columns(arrow *a, sgfs_err *err) {
     const int64_t cols = a->in.fields;
-    const char *list = a->options.categorical;
-    const bool automatic = list != NULL && strcmp(list, "auto") == 0;
+    bool automatic;
+    const char *list = sgfsi_words_named(a->options.categorical, &automatic);
     char **names = calloc((size_t)cols, sizeof *names);
     unsigned char *role = calloc((size_t)cols, 1), *named = NULL, *dropped = NULL, *dates = NULL;
     fault_list found = {.columns = 0};
@@ -143,10 +143,9 @@ static sgfs_status choose_columns(arrow *a, sgfs_err *err) {
                              ? SGFS_OK
                              : sgfsi_fail_memory(err, "the columns");
     for (int64_t k = 0; status == SGFS_OK && k < cols; k++) names[k] = a->in.field[k].name;
-    const sgfsi_columns columns = {a->path, cols, names, true, NULL};
+    const sgfsi_columns columns = {a->path, cols, names, true, NULL, NULL};
     if (status == SGFS_OK) status = sgfsi_columns_select(&columns, NULL, &a->options, role, err);
-    if (status == SGFS_OK)
-        status = mark(&columns, "categorical", automatic ? NULL : list, &named, err);
+    if (status == SGFS_OK) status = mark(&columns, "categorical", list, &named, err);
     if (status == SGFS_OK) status = mark(&columns, NULL, a->options.drop, &dropped, err);
     if (status == SGFS_OK) status = mark(&columns, "date", a->options.date, &dates, err);
     for (int64_t k = 0; k < cols && status == SGFS_OK; k++) {

@@ -107,18 +107,16 @@ static sgfs_status choose_words(csv *c, const sgfsi_columns *columns, sgfs_err *
         [SGFSI_ROLE_WEIGHTS] = "holds the weights",
         [SGFSI_ROLE_EXPOSURE] = "is the exposure",
         [SGFSI_ROLE_GROUP] = "groups rows, whose words are kept as they are"};
-    const char *list = c->options.categorical;
+    const char *list = sgfsi_words_named(c->options.categorical, &c->plan.automatic);
     const sgfsi_table *known = c->options.known;
     unsigned char *mark;
-    c->plan.automatic = list != NULL && strcmp(list, "auto") == 0;
-    sgfs_status status =
-        mark_columns(columns, "categorical", c->plan.automatic ? NULL : list, &mark, err);
+    sgfs_status status = mark_columns(columns, "categorical", list, &mark, err);
     bool found = c->plan.automatic && known != NULL && known->dictionary != NULL;
     for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
         unsigned char role = c->plan.role[i];
         for (int64_t k = 0; found && role == SGFSI_ROLE_FEATURE && k < known->cols; k++) {
             if (strcmp(known->names[k], c->format.names[i]) != 0) continue;
-            mark[i] = known->dictionary[k].count > 0;
+            mark[i] |= known->dictionary[k].count > 0;
             break;
         }
         bool dates = c->plan.words_of[i] == SGFSI_CSV_DATES;
@@ -137,7 +135,7 @@ static sgfs_status choose_words(csv *c, const sgfsi_columns *columns, sgfs_err *
  * them: then they are what the user says. */
 static sgfs_status leave_out_row_numbers(csv *c, const sgfsi_columns *columns, sgfs_err *err) {
     const char *said[] = {c->options.drop, c->options.date,
-                          c->plan.automatic ? "" : c->options.categorical};
+                          sgfsi_words_named(c->options.categorical, &(bool){false})};
     bool ours = c->format.numbered && c->options.run == NULL && c->options.features[0] == '\0' &&
                 c->plan.role[0] == SGFSI_ROLE_FEATURE;
     for (int k = 0; ours && k < 3; k++) {
@@ -159,8 +157,8 @@ static sgfs_status leave_out_row_numbers(csv *c, const sgfsi_columns *columns, s
 }
 
 static sgfs_status choose_columns(csv *c, sgfs_err *err) {
-    const sgfsi_columns columns = {c->path, c->format.cols, c->format.names, c->format.header,
-                                   NULL};
+    const sgfsi_columns columns = {c->path,          c->format.cols, c->format.names,
+                                   c->format.header, NULL,           c->format.first};
     unsigned char *mark;
     c->plan.role = calloc((size_t)c->format.cols, 1);
     c->plan.words_of = malloc((size_t)c->format.cols * sizeof *c->plan.words_of);
@@ -559,6 +557,7 @@ static void close_flow(sgfsi_flow *flow) {
     free(c->plan.words_of);
     free(c->plan.role);
     sgfsi_names_free(c->format.names, c->format.cols);
+    sgfsi_names_free(c->format.first, c->format.cols);
     free(c->path);
     free(c);
     flow->self = NULL;

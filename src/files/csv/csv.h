@@ -16,6 +16,7 @@ typedef struct sgfsi_csv_format {
     bool decimal_comma; /* 1,5 is one and a half, and a point is in no number */
     int64_t cols;
     char **names; /* cols; from the header, or x1, x2, ...; free with sgfsi_names_free */
+    char **first; /* cols: the cells of the first record, where that is no header; or NULL */
 } sgfsi_csv_format;
 
 sgfs_status sgfsi_csv_sniff(const char *path, const sgfsi_read_options *options,

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * csv_faults.c: cells that cannot be used, and what a user can do about them.
  *
- *     empty, NA, ?                   --na drop, --na mean; --drop where every row is empty
+ *     empty, NA, ?                   --na drop, --na mean; --drop where every row is empty, or so
+ *                                    many that --na drop would leave out most of the rows
  *     words                          --categorical
  *     dates                          --date
  *     another word in most rows,     --drop: nothing can be learnt from them as they are
  *     other dates, amounts, numbers
- *     with a few words among them
- *     infinite, 1,5                  nothing: the file has to be mended
+ *     with many words among them
+ *     infinite, 1,5, numbers with    nothing: the file has to be mended
+ *     a few words among them
  *
  * One column is told with its line and number; several are told in one sentence, which ends with
  * the options that make the file readable: a user should not meet them one at a time.
@@ -30,9 +32,9 @@ static sgfsi_csv_fault *column_of(sgfsi_csv_faults *f, int64_t cols, int64_t col
 }
 
 static void add_line(sgfsi_csv_faults *f, int64_t line) {
-    int64_t last = f->lines < SGFSI_SHOWN_LINES ? f->lines - 1 : SGFSI_SHOWN_LINES - 1;
-    if (f->lines > 0 && f->line[last] == line) return;
+    if (f->lines > 0 && f->last == line) return;
     if (f->lines < SGFSI_SHOWN_LINES) f->line[f->lines] = line;
+    f->last = line;
     f->lines++;
 }
 
@@ -134,12 +136,49 @@ static nature judge(const sgfsi_csv_fault *c, int64_t rows) {
 
 /* ---- options that would help ----------------------------------------------------------------- */
 
-enum { OPTIONS_ROOM = 224, TARGET_ROOM = 160 };
+enum { OPTIONS_ROOM = 224, TARGET_ROOM = 160, NA_ROOM = 400 };
+
+/* So few words among numbers that they are mistakes, which are mended in the file. */
+static bool is_typo(const sgfsi_csv_fault *c, int64_t rows) {
+    return c->text > 0 && judge(c, rows) == NUMBERS && 20 * c->text <= rows;
+}
 
 /* Columns that no option mends but --drop. Numbers with commas are the file's business. */
 static bool is_to_drop(const sgfsi_csv_fault *c, int64_t rows) {
     nature is = judge(c, rows);
-    return is == EMPTY || (c->text > 0 && is != WORDS && is != DATES && is != COMMAS);
+    bool mended = is == COMMAS || is_typo(c, rows);
+    return is == EMPTY || c->sparse || (c->text > 0 && is != WORDS && is != DATES && !mended);
+}
+
+/* Rows that --na drop would leave over. */
+typedef struct staying {
+    int64_t rows;
+    bool least; /* there may be more */
+} staying;
+
+/* Where --na drop alone would leave out most rows, features that lack most values go first, as many
+ * as have to until half of the rows is sure to stay: they are marked. */
+static staying mark_sparse(const sgfsi_csv_asked *a, sgfsi_csv_faults *f, int64_t rows) {
+    int64_t lacking = 0;
+    staying found = {rows - f->lines, false};
+    for (int64_t j = 0; j < f->cols; j++) {
+        const bool out = is_to_drop(&f->column[j], rows);
+        found.least = found.least || (out && f->column[j].missing > 0);
+        if (!out) lacking += f->column[j].missing;
+    }
+    while (a->options->run == NULL && 2 * found.rows < rows && 2 * lacking > rows) {
+        int64_t most = -1;
+        for (int64_t j = 0; j < f->cols; j++) {
+            const sgfsi_csv_fault *c = &f->column[j];
+            bool may = a->role[j] == SGFSI_ROLE_FEATURE && !is_to_drop(c, rows);
+            if (may && (most < 0 || c->missing > f->column[most].missing)) most = j;
+        }
+        if (most < 0 || 10 * f->column[most].missing < rows) break;
+        lacking -= f->column[most].missing;
+        f->column[most].sparse = found.least = true;
+    }
+    if (found.least && rows - lacking > found.rows) found.rows = rows - lacking;
+    return found;
 }
 
 /* The columns of the file that an option has already, and those of that nature (NAMES: those that
@@ -154,7 +193,8 @@ static void list_columns(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, in
     for (int64_t j = 0; j < f->cols; j++) {
         const char *name = a->format->names[j], *comma = out[0] != '\0' ? "," : "";
         const sgfsi_csv_fault *c = &f->column[j];
-        if (!(is == NAMES ? is_to_drop(c, rows) : c->text > 0 && judge(c, rows) == is)) continue;
+        bool leave = is_to_drop(c, rows);
+        if (!(is == NAMES ? leave : !leave && c->text > 0 && judge(c, rows) == is)) continue;
         if (numbers || strchr(name, ',') != NULL)
             sgfsi_append(out, OPTIONS_ROOM, "%s%lld", comma, (long long)j + 1);
         else sgfsi_append(out, OPTIONS_ROOM, "%s%s", comma, name);
@@ -168,6 +208,13 @@ static void add_option(char out[OPTIONS_ROOM], const char *flag, const char *val
                  quote);
 }
 
+/* Names, or numbers where these are shorter. */
+static void make_drop(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, int64_t rows,
+                      char out[OPTIONS_ROOM]) {
+    list_columns(a, f, rows, NAMES, false, out);
+    if (strlen(out) > 100) list_columns(a, f, rows, NAMES, true, out);
+}
+
 static void make_options(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, int64_t rows,
                          char out[OPTIONS_ROOM]) {
     const char *named = a->options->categorical;
@@ -177,8 +224,8 @@ static void make_options(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, in
     for (int64_t j = 0; j < f->cols; j++) {
         const sgfsi_csv_fault *c = &f->column[j];
         bool use = !is_to_drop(c, rows);
-        words = words || (c->text > 0 && judge(c, rows) == WORDS);
-        dates = dates || (c->text > 0 && judge(c, rows) == DATES);
+        words = words || (use && c->text > 0 && judge(c, rows) == WORDS);
+        dates = dates || (use && c->text > 0 && judge(c, rows) == DATES);
         others = others || !use;
         missing = missing || (c->missing > c->infinite && use);
     }
@@ -192,8 +239,7 @@ static void make_options(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, in
         add_option(out, "date", list);
     }
     if (others) {
-        list_columns(a, f, rows, NAMES, false, list);
-        if (strlen(list) > 100) list_columns(a, f, rows, NAMES, true, list);
+        make_drop(a, f, rows, list);
         add_option(out, "drop", list);
     }
     if (missing && a->options->na == SGFSI_NA_ERROR) add_option(out, "na", "drop");
@@ -224,8 +270,9 @@ static const char *target_hint(const sgfsi_csv_asked *a, char out[TARGET_ROOM]) 
 }
 
 /* What --na can do: a missing target cannot be filled in, and a number is not missing. */
-static const char *na_hint(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f) {
-    bool features = false;
+static const char *na_hint(const sgfsi_csv_asked *a, sgfsi_csv_faults *f, int64_t rows,
+                           char out[NA_ROOM]) {
+    bool features = false, sparse = false;
     int64_t infinite = 0;
     for (int64_t j = 0; j < f->cols; j++) {
         features = features || (f->column[j].missing > 0 && a->role[j] == SGFSI_ROLE_FEATURE);
@@ -243,10 +290,23 @@ static const char *na_hint(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f) 
                "NA in its place and see --na, or leave the row out.";
     if (a->options->run != NULL)
         return "fill them in, or say --na drop, which leaves the predictions of such rows empty.";
-    return features ? "--na drop leaves such rows out, --na mean fills in the mean of the column; "
-                      "--na error, the default, refuses them."
-                    : "--na drop and --na mean leave such rows out, since there is no target to "
-                      "make up; --na error, the default, refuses them.";
+    char drop[OPTIONS_ROOM], first[OPTIONS_ROOM] = "";
+    const int64_t stay = rows - f->lines;
+    const staying found = mark_sparse(a, f, rows);
+    for (int64_t j = 0; j < f->cols; j++) sparse = sparse || f->column[j].sparse;
+    make_drop(a, f, rows, drop);
+    if (sparse) {
+        add_option(first, "drop", drop);
+        sgfsi_append(first, sizeof first, " --na drop keeps at least %lld; ",
+                     (long long)found.rows);
+    }
+    snprintf(out, NA_ROOM,
+             features ? "--na drop leaves such rows out (%lld of %lld stay); %s--na mean fills in "
+                        "the mean of the column; --na error, the default, refuses them."
+                      : "--na drop and --na mean leave such rows out (%lld of %lld stay), since "
+                        "there is no target to make up; %s--na error, the default, refuses them.",
+             (long long)stay, (long long)rows, first);
+    return out;
 }
 
 /* Columns without a single value, where the file has no other fault than missing values. */
@@ -284,10 +344,10 @@ static sgfs_status fail_empty(const sgfsi_csv_asked *a, const sgfsi_csv_faults *
                       others);
 }
 
-static sgfs_status fail_missing(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f,
+static sgfs_status fail_missing(const sgfsi_csv_asked *a, sgfsi_csv_faults *f, int64_t rows,
                                 sgfs_err *err) {
-    char target[TARGET_ROOM], lines[SGFSI_SHOWN_LINES * 24] = "", what[SGFSI_SHOWN_CHARS + 64],
-                                                        by[160] = "";
+    char hint[NA_ROOM], target[TARGET_ROOM],
+        lines[SGFSI_SHOWN_LINES * 24] = "", what[SGFSI_SHOWN_CHARS + 64], by[160] = "";
     int64_t shown = f->lines < SGFSI_SHOWN_LINES ? f->lines : SGFSI_SHOWN_LINES, columns = 0;
     const sgfsi_csv_fault *first = &f->column[f->col];
     for (int64_t i = 0; i < shown; i++)
@@ -310,7 +370,8 @@ static sgfs_status fail_missing(const sgfsi_csv_asked *a, const sgfsi_csv_faults
                       a->format->names[f->col], what, f->missing == 1 ? "is" : "are",
                       (long long)f->missing, f->missing == 1 ? "" : "s", f->lines == 1 ? "" : "s",
                       lines, f->lines > shown ? ", ..." : "", by, columns > 0 ? ";" : "",
-                      na_hint(a, f), header_hint(a, f->line[0]), target_hint(a, target));
+                      na_hint(a, f, rows, hint), header_hint(a, f->line[0]),
+                      target_hint(a, target));
 }
 
 /* One column of text, and nothing else. */
@@ -369,11 +430,11 @@ static void add_column(const sgfsi_csv_asked *a, const sgfsi_csv_fault *c, int64
                      c->missing == 1 ? "" : "s", (long long)c->missing_line);
 }
 
-sgfs_status sgfsi_csv_fail_faults(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, int64_t rows,
+sgfs_status sgfsi_csv_fail_faults(const sgfsi_csv_asked *a, sgfsi_csv_faults *f, int64_t rows,
                                   sgfs_err *err) {
     int64_t bad = 0, text = 0, col = -1, told = 0, first = INT64_MAX;
     bool target = false, names = true; /* the target, which no option mends; words in line 1 only */
-    bool empty = false, infinite = false, comma = false;
+    bool empty = false, infinite = false, comma = false, typo = false;
     for (int64_t j = 0; j < f->cols; j++) {
         const sgfsi_csv_fault *c = &f->column[j];
         bad += c->text > 0 || c->missing > 0;
@@ -382,6 +443,7 @@ sgfs_status sgfsi_csv_fail_faults(const sgfsi_csv_asked *a, const sgfsi_csv_faul
         empty = empty || judge(c, rows) == EMPTY;
         infinite = infinite || c->infinite > 0;
         comma = comma || (c->text > 0 && c->comma);
+        typo = typo || is_typo(c, rows);
         names = names && (c->text == 0 || (c->text == 1 && c->text_line == a->format->first_line));
         target = target || (c->text > 0 && a->role[j] == SGFSI_ROLE_TARGET);
         if (c->text > 0 && c->text_line < first) first = c->text_line;
@@ -389,34 +451,40 @@ sgfs_status sgfsi_csv_fail_faults(const sgfsi_csv_asked *a, const sgfsi_csv_faul
     }
     bool named = empty && !infinite && a->options->na == SGFSI_NA_ERROR && a->options->run == NULL;
     if (text == 0 && named) return fail_empty(a, f, rows, err);
-    if (text == 0) return fail_missing(a, f, err);
+    if (text == 0) return fail_missing(a, f, rows, err);
     if (target || names || (bad == 1 && f->missing == 0)) return fail_text(a, f, col, rows, err);
     /* The options are what matters: the columns get the room that these leave. */
-    char options[OPTIONS_ROOM], columns[320] = "", one[160], guess[TARGET_ROOM];
+    enum { MORE = sizeof "; and 1000000 more" - 1 };
+    char options[OPTIONS_ROOM], columns[sizeof err->text] = "", one[160], guess[TARGET_ROOM];
+    char stay[80] = "", mend[160] = "";
+    const staying found = mark_sparse(a, f, rows);
     make_options(a, f, rows, options);
+    if (strstr(options, "--na drop") != NULL)
+        snprintf(stay, sizeof stay, " (%s%lld of %lld rows stay; or --na mean)",
+                 found.least ? "at least " : "", (long long)found.rows, (long long)rows);
+    if (comma) sgfsi_append(mend, sizeof mend, " Write decimal points (1.5 for 1,5).");
+    if (typo) sgfsi_append(mend, sizeof mend, " Write NA for words among numbers and see --na.");
     const char *hint = header_hint(a, first);
     target_hint(a, guess);
-    size_t fixed = strnlen(a->path, 120) + strlen(options) + strlen(hint) + strlen(guess) + 130 +
-                   (comma ? 40 : 0);
+    size_t fixed = strnlen(a->path, 120) + strlen(options) + strlen(stay) + strlen(mend) +
+                   strlen(hint) + strlen(guess) + 120;
     size_t room = fixed < sizeof err->text - 80 ? sizeof err->text - fixed : 80;
-    room = room < sizeof columns ? room : sizeof columns;
     for (int64_t j = 0; j < f->cols; j++) {
         const sgfsi_csv_fault *c = &f->column[j];
         if (c->text == 0 && c->missing == 0) continue;
         add_column(a, c, j, rows, one, sizeof one);
-        if (told > 0 && strlen(columns) + strlen(one) + 3 > room) break;
-        sgfsi_append(columns, room, "%s%s", told++ > 0 ? "; " : "", one);
+        size_t rest = told + 1 < bad ? MORE : 0;
+        if (told > 0 && strlen(columns) + strlen(one) + 2 + rest > room) break;
+        sgfsi_append(columns, sizeof columns, "%s%s", told++ > 0 ? "; " : "", one);
     }
     if (told < bad)
         sgfsi_append(columns, sizeof columns, "; and %lld more", (long long)(bad - told));
-    bool missing = strstr(options, "--na drop") != NULL;
     return sgfsi_fail(err, SGFS_EDATA,
                       "%.120s:%lld: %lld columns cannot be used as they are: %s.%s%s%s%s%s%s%s",
-                      a->path, (long long)first, (long long)bad, columns, guess,
-                      comma ? " Write decimal points (1.5 for 1,5)." : "",
+                      a->path, (long long)first, (long long)bad, columns, guess, mend,
                       options[0] == '\0' ? "" : " With these options ",
                       options[0] == '\0' ? ""
-                      : comma            ? "the others can be: "
+                      : mend[0] != '\0'  ? "the others can be: "
                                          : "they can be: ",
-                      options, missing ? " (or --na mean)" : "", hint);
+                      options, stay, hint);
 }

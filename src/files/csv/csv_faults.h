@@ -17,6 +17,7 @@ typedef struct sgfsi_csv_fault {
     bool comma;                           /* the first text is a number with a comma */
     char missing_shown[SGFSI_SHOWN_ROOM]; /* the first of each */
     char text_shown[SGFSI_SHOWN_ROOM];
+    bool sparse;           /* it lacks so much that it is better left out */
     bool too_large;        /* the first cell without a value is a number, but too large a one */
     sgfsi_word_list words; /* different texts, up to one more than a column may have */
 } sgfsi_csv_fault;
@@ -26,6 +27,7 @@ typedef struct sgfsi_csv_fault {
 typedef struct sgfsi_csv_faults {
     int64_t missing, lines;          /* cells without a value, and lines that have one */
     int64_t line[SGFSI_SHOWN_LINES]; /* the first few of them */
+    int64_t last;                    /* of a part: the last of them */
     int64_t col;                     /* of the very first */
     int64_t cols;
     sgfsi_csv_fault *column; /* cols; NULL: there are no faults */
@@ -49,5 +51,5 @@ bool sgfsi_csv_faults_join(sgfsi_csv_faults *f, const sgfsi_csv_faults *part, in
 void sgfsi_csv_faults_clear(sgfsi_csv_faults *f);      /* safe on a zeroed value */
 bool sgfsi_csv_faults_text(const sgfsi_csv_faults *f); /* is there text among them? */
 /* All of them in one sentence, with the options that would help. rows: that were read. */
-sgfs_status sgfsi_csv_fail_faults(const sgfsi_csv_asked *asked, const sgfsi_csv_faults *f,
-                                  int64_t rows, sgfs_err *err);
+sgfs_status sgfsi_csv_fail_faults(const sgfsi_csv_asked *asked, sgfsi_csv_faults *f, int64_t rows,
+                                  sgfs_err *err);

@@ -11,8 +11,9 @@
  * Header. The first record holds names when
  *   - some column has text there and a number below: as data it could not be read; or
  *   - it holds no number at all: as data it would have no feature.
- * So 1.2,3.4,yes above 5.6,7.8,no is data. A header of numbers only (years) looks like data, and is
- * taken for it unless --header yes. Where the first record mixes numbers and names, a note says so.
+ * So 1.2,3.4,yes above 5.6,7.8,no is data. Numbers that rise or fall from cell to cell, such as
+ * years, may be names too: of such a record guess_names says whether it holds names for certain,
+ * which a note tells, or perhaps, which a warning does.
  *
  * Sampling opens the file anew for each question: a few blocks read twice are cheaper than
  * rewinding.
@@ -173,50 +174,119 @@ static sgfs_status take_names(const sgfsi_lines *lines, const char *s, const cha
     return SGFS_OK;
 }
 
-/* kind[cols] of one record's cells; those of a ragged or misquoted record as far as they go. */
-static void classify_record(const sgfsi_csv_format *f, const char *s, const char *end,
-                            unsigned char *kind) {
-    memset(kind, SGFSI_CELL_MISSING, (size_t)f->cols);
+/* A column of the sample: the cell of the first record, and what stands below it. */
+typedef struct below {
+    unsigned char kind; /* of the cell: sgfsi_cell_kind */
+    bool digits;        /* the cell: nothing but digits */
+    double value;       /* of the cell */
+    double min, max;    /* of the numbers below */
+    int64_t numbers;    /* so many */
+    bool whole;         /* one of them is written without a point */
+    bool again;         /* the cell is text, and so is one below that is the same */
+} below;
+
+typedef enum guess { ROWS, PERHAPS_NAMES, NAMES } guess;
+
+/* Is a first record of numbers, perhaps with words among them, one of names? Names of columns rise or
+ * fall, and are unlike the numbers below: far outside of their range, or whole where all others have
+ * a point. No word among them is found below again. */
+static guess guess_names(const below *b, int64_t cols, int64_t rows, bool nameless) {
+    enum { FEW = 8, MANY = 20 };
+    const below *last = NULL;
+    double step = 0;
+    int64_t numbers = 0, words = 0;
+    bool even = true, ordered = true, years = true, recent = false, outside = true, unlike = true;
+    for (int64_t i = 0; i < cols; i++) {
+        const below *c = &b[i];
+        if (c->kind == SGFSI_CELL_TEXT && !c->again) words++;
+        if ((c->kind == SGFSI_CELL_TEXT && !c->again) || (i == 0 && nameless)) continue;
+        if (c->kind != SGFSI_CELL_NUMBER || !c->digits) return ROWS;
+        const double width = c->max - c->min, move = last != NULL ? c->value - last->value : 0;
+        const bool far =
+            c->numbers == 0 || (width > 0 ? c->value < c->min - width || c->value > c->max + width
+                                          : c->value != c->min);
+        if (numbers == 1) step = move;
+        if (last != NULL) {
+            even = even && move == step;
+            ordered = ordered && move * step > 0;
+        }
+        years = years && c->value >= 1000 && c->value < 3000;
+        recent = recent || (c->numbers > 0 && c->max >= 1000 && c->min < 3000);
+        outside = outside && far;
+        unlike = unlike && (far || !c->whole);
+        last = c;
+        numbers++;
+    }
+    if (numbers == 0 || rows == 0 || !ordered) return ROWS;
+    if (numbers == 1) return words > 0 && years && outside && rows >= FEW ? PERHAPS_NAMES : ROWS;
+    if (years && outside && (rows >= FEW || !recent)) return NAMES;
+    if (rows < FEW) return ROWS;
+    if (even && (numbers >= MANY || (numbers >= 3 && unlike))) return NAMES;
+    return unlike || (even && numbers > 4) ? PERHAPS_NAMES : ROWS;
+}
+
+/* The cells of a record into what is known of their columns. */
+static void add_below(const sgfsi_csv_format *f, const char *s, const char *end, bool first,
+                      below *b) {
+    char text[SGFSI_SHOWN_ROOM];
     for (int64_t i = 0; i < f->cols && s != NULL; i++) {
         sgfsi_cell cell;
-        double x;
+        double x = 0;
         const char *stop = sgfsi_cell_scan(f->delimiter, s, end, &cell);
         if (stop == NULL) return;
-        sgfsi_cell_kind k = sgfsi_cell_classify(&cell, &x);
-        kind[i] = (unsigned char)(k == SGFSI_CELL_COMMA ? SGFSI_CELL_NUMBER : k); /* meant as one */
+        const sgfsi_cell_kind kind = sgfsi_cell_classify(&cell, &x);
+        const size_t length = (size_t)(cell.end - cell.begin);
+        bool digits = length > 0;
+        for (size_t k = 0; k < length; k++)
+            digits = digits && cell.begin[k] >= '0' && cell.begin[k] <= '9';
+        if (first) {
+            b[i] = (below){(unsigned char)kind, digits, x, INFINITY, -INFINITY, 0, false, false};
+        } else if (kind == SGFSI_CELL_NUMBER || kind == SGFSI_CELL_COMMA) {
+            b[i].min = x < b[i].min ? x : b[i].min;
+            b[i].max = x > b[i].max ? x : b[i].max;
+            b[i].numbers++;
+            b[i].whole = b[i].whole || (kind == SGFSI_CELL_NUMBER && digits);
+        } else if (kind == SGFSI_CELL_TEXT && b[i].kind == SGFSI_CELL_TEXT) {
+            size_t bytes = sgfsi_cell_text(&cell, text, sizeof text);
+            b[i].again = b[i].again ||
+                         (bytes < sizeof text ? strcmp(text, f->names[i]) == 0
+                                              : strncmp(text, f->names[i], sizeof text - 1) == 0);
+        }
         s = sgfsi_cell_next(f->delimiter, stop, end);
     }
 }
 
-/* Does the first record, whose cells are of these kinds, hold names? Takes records from `lines`. */
-static sgfs_status detect_header(sgfsi_lines *lines, const sgfsi_read_options *options,
-                                 sgfsi_csv_format *f, const unsigned char *first, sgfs_err *err) {
-    int64_t texts = 0, numbers = 0, bytes = 0;
+/* Does the first record, of which b knows the cells, hold names? Takes records from `lines`. */
+static void detect_header(sgfsi_lines *lines, const sgfsi_read_options *options,
+                          sgfsi_csv_format *f, below *b) {
+    int64_t texts = 0, numbers = 0, bytes = 0, rows = 0;
     for (int64_t i = 0; i < f->cols; i++) {
-        texts += first[i] == SGFSI_CELL_TEXT;
-        numbers += first[i] == SGFSI_CELL_NUMBER;
+        texts += b[i].kind == SGFSI_CELL_TEXT;
+        numbers += b[i].kind == SGFSI_CELL_NUMBER || b[i].kind == SGFSI_CELL_COMMA;
     }
     f->header = texts > 0 && numbers == 0;
-    if (texts == 0 || f->header) return SGFS_OK;
-    unsigned char *kind = malloc((size_t)f->cols);
-    if (kind == NULL) return sgfsi_fail_memory(err, "column kinds");
-    for (int r = 0; r < SAMPLE_RECORDS && (r < 3 || bytes < SAMPLE_BYTES) && !f->header; r++) {
+    if (f->header) return;
+    for (; rows < SAMPLE_RECORDS && (rows < 3 || bytes < SAMPLE_BYTES) && !f->header; rows++) {
         const char *begin, *end;
         sgfs_err ignored; /* the reader will meet it again */
         if (sgfsi_lines_next(lines, &begin, &end, &ignored) != SGFS_OK || begin == NULL) break;
-        classify_record(f, begin, end, kind);
+        add_below(f, begin, end, false, b);
         for (int64_t i = 0; i < f->cols; i++)
-            f->header = f->header || (first[i] == SGFSI_CELL_TEXT && kind[i] == SGFSI_CELL_NUMBER);
+            f->header = f->header || (b[i].kind == SGFSI_CELL_TEXT && b[i].numbers > 0);
         bytes += end - begin;
     }
-    free(kind);
-    if (f->header) {
+    guess guessed = f->header ? NAMES : guess_names(b, f->cols, rows, f->numbered);
+    f->header = guessed == NAMES;
+    if (f->header)
         sgfsi_say(options->log, SGFS_NOTE,
                   "%s: line %lld is taken for column names, though %lld of its cells are numbers; "
                   "--header no if it is data.",
                   lines->text.path, (long long)f->first_line, (long long)numbers);
-    }
-    return SGFS_OK;
+    else if (guessed == PERHAPS_NAMES)
+        sgfsi_say(options->log, SGFS_WARNING,
+                  "%s: line %lld is taken for a row of data, though its numbers look like names of "
+                  "columns: --header yes if they are, --header no if not.",
+                  lines->text.path, (long long)f->first_line);
 }
 
 /* Names are taken before the header is decided, since the first record is gone after the next one.
@@ -238,18 +308,18 @@ static sgfs_status read_head(sgfsi_lines *lines, const sgfsi_read_options *optio
                           SGFSI_MAX_COLS);
     }
     f->names = sgfsi_names_made_up(f->cols);
-    unsigned char *first = malloc((size_t)f->cols);
+    below *first = calloc((size_t)f->cols, sizeof *first);
     if (f->names == NULL || first == NULL) {
         free(first);
         return sgfsi_fail_memory(err, "column names");
     }
-    classify_record(f, begin, end, first);
+    for (int64_t i = 0; i < f->cols; i++) first[i].kind = SGFSI_CELL_MISSING; /* misquoted */
+    add_below(f, begin, end, true, first);
     bool found = strcmp(options->header, "yes") == 0;
     bool never = strcmp(options->header, "no") == 0;
     f->header = found;
     if (!never) status = take_names(lines, begin, end, f, err);
-    if (status == SGFS_OK && !found && !never)
-        status = detect_header(lines, options, f, first, err);
+    if (status == SGFS_OK && !found && !never) detect_header(lines, options, f, first);
     free(first);
     return status;
 }
@@ -334,12 +404,13 @@ sgfs_status sgfsi_csv_sniff(const char *path, const sgfsi_read_options *options,
         sgfsi_say(options->log, SGFS_NOTE,
                   "%s: commas in numbers are decimal commas: 1,5 is one and a half.", path);
     if (status == SGFS_OK && !format->header) { /* the names taken were cells */
-        sgfsi_names_free(format->names, format->cols);
+        format->first = format->names;
         format->names = sgfsi_names_made_up(format->cols);
         if (format->names == NULL) status = sgfsi_fail_memory(err, "column names");
     }
     if (status != SGFS_OK) {
         sgfsi_names_free(format->names, format->cols);
+        sgfsi_names_free(format->first, format->cols);
         memset(format, 0, sizeof *format);
     }
     return status;

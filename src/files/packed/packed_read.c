@@ -208,7 +208,7 @@ static sgfs_status take_text(const file *f, const sgfsi_json *o, unsigned char *
     if (recipe != NULL) t->recipe = sgfsi_json_copy(recipe);
     if (recipe != NULL && t->recipe == NULL) return sgfsi_fail_memory(err, "the transforms");
     /* Roles by the options, as stored where they are silent. */
-    const sgfsi_columns columns = {f->path, t->cols, t->names, t->named, t->recipe};
+    const sgfsi_columns columns = {f->path, t->cols, t->names, t->named, t->recipe, NULL};
     status = sgfsi_columns_select(&columns, stored, options, t->role, err);
     if (status != SGFS_OK || t->role[target] == SGFSI_ROLE_TARGET) return status;
     sgfsi_table_forget_values(t); /* they are of another column */

@@ -139,13 +139,31 @@ static sgfs_status fail_damage(const char *path, sgfs_err *err) {
                       "%.300s: the sketch is cut off or damaged: make this file again.", path);
 }
 
+/* Options of the data, the prior and the model alone, none of which names a file. */
+static bool knows_its_place(const sgfsi_json *given) {
+    const char *key;
+    void *at = NULL;
+    while (sgfsi_json_next(given, &at, &key) != NULL) {
+        bool stage = strncmp(key, "data.", 5) == 0 || strncmp(key, "prior.", 6) == 0 ||
+                     strncmp(key, "model.", 6) == 0;
+        if (!stage || strcmp(key, "prior.file") == 0 || strcmp(key, "data.labels") == 0)
+            return false;
+    }
+    return sgfsi_json_is_object(given);
+}
+
 /* What the head says, within what a file of so many bytes can hold. */
 static bool take_head(sgfsi_sketch *s, size_t bytes) {
     const sgfsi_json *o = s->head, *marks = sgfsi_json_get(o, "marks");
     const char *step = sgfsi_json_get_text(o, "step", "");
     int64_t k = 0, most = (int64_t)(bytes / sizeof(double));
     while (k < STEPS && strcmp(step, sgfsi_sketch_steps[k]) != 0) k++;
-    if (k == STEPS) return false;
+    static const char *const said[] = {"config", "moves", "data", "columns"};
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++)
+        if (!sgfsi_json_is_object(sgfsi_json_get(o, said[i]))) return false;
+    if (k == STEPS || sgfsi_json_length(sgfsi_json_get(o, "prints")) < 0 ||
+        !knows_its_place(sgfsi_json_get(o, "given")))
+        return false;
     sgfsi_elsewhere *e = &s->elsewhere;
     sgfsi_marks *m = &s->marks;
     s->step = (sgfsi_sketch_step)k;

@@ -20,21 +20,17 @@
 #include <string.h>
 
 #include "base/words.h"
+#include "files/columns.h"
 #include "files/transform/transform_kind.h"
 
-const sgfsi_transform_kind *const sgfsi_transform_kinds[] = {&sgfsi_transform_columns,
-                                                             &sgfsi_transform_date,
-                                                             &sgfsi_transform_categorical,
-                                                             &sgfsi_transform_complete,
-                                                             &sgfsi_transform_fill,
-                                                             &sgfsi_transform_drop,
-                                                             &sgfsi_transform_log1p,
-                                                             &sgfsi_transform_project,
-                                                             &sgfsi_transform_standardize,
-                                                             &sgfsi_transform_keep_classes,
-                                                             &sgfsi_transform_limit,
-                                                             &sgfsi_transform_split,
-                                                             NULL};
+const sgfsi_transform_kind *const sgfsi_transform_kinds[] = {
+    &sgfsi_transform_columns,      &sgfsi_transform_date,
+    &sgfsi_transform_categorical,  &sgfsi_transform_complete,
+    &sgfsi_transform_fill,         &sgfsi_transform_formula,
+    &sgfsi_transform_drop,         &sgfsi_transform_log1p,
+    &sgfsi_transform_project,      &sgfsi_transform_standardize,
+    &sgfsi_transform_keep_classes, &sgfsi_transform_limit,
+    &sgfsi_transform_split,        NULL};
 enum { MOST_KINDS = sizeof sgfsi_transform_kinds / sizeof *sgfsi_transform_kinds };
 
 /* ---- which steps, in which order ------------------------------------------------------------- */
@@ -44,11 +40,16 @@ static bool is_wanted(const sgfsi_transform_kind *kind, const sgfs_config *cfg,
     if (kind->key == NULL) return false;
     if (kind == &sgfsi_transform_complete) return sgfsi_na_of(cfg) != SGFSI_NA_ERROR;
     if (kind == &sgfsi_transform_fill) return sgfsi_na_of(cfg) == SGFSI_NA_MEAN;
+    bool formula = !sgfsi_config_auto(cfg, sgfsi_transform_formula.key);
+    if (kind == &sgfsi_transform_drop && formula) return false; /* the formula leaves it out */
     if (kind == &sgfsi_transform_standardize)
         return sgfsi_config_flag(cfg, kind->key) || sgfsi_standard_all(cfg);
-    if (kind != &sgfsi_transform_categorical ||
-        strcmp(sgfsi_config_text(cfg, kind->key), "auto") != 0)
-        return !sgfsi_config_auto(cfg, kind->key);
+    bool automatic;
+    const char *named = sgfsi_words_named(sgfsi_config_text(cfg, kind->key), &automatic);
+    bool given = !sgfsi_config_auto(cfg, kind->key);
+    if (kind != &sgfsi_transform_categorical) return given;
+    if (named[0] != '\0' && !(formula && head->dictionary == NULL)) return true;
+    if (!automatic) return false;
     /* Are there words? Those of a flow (which has no rows yet) are still to come. */
     bool any = head->dictionary != NULL && head->rows == 0;
     for (int64_t j = 0; head->dictionary != NULL && j < head->cols; j++)
@@ -57,10 +58,11 @@ static bool is_wanted(const sgfsi_transform_kind *kind, const sgfs_config *cfg,
     return any;
 }
 
-/* Dates come first, and then words: no other operation on columns knows what to do with them; nor with missing
- * values, which come next. */
+/* Dates come first, and then words: no other operation on columns knows what to do with them; nor
+ * with missing values, which come next, nor with the columns of a formula before it made them. */
 static int64_t order_of(const sgfsi_transform *s, const sgfs_config *cfg) {
-    bool missing = s->kind == &sgfsi_transform_complete || s->kind == &sgfsi_transform_fill;
+    bool missing = s->kind == &sgfsi_transform_complete || s->kind == &sgfsi_transform_fill ||
+                   s->kind == &sgfsi_transform_formula;
     int64_t order = sgfsi_config_order(cfg, s->kind->key);
     if (s->kind == &sgfsi_transform_date) return -2;
     if (s->kind == &sgfsi_transform_categorical) return -1;

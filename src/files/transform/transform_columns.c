@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "files/columns.h"
 #include "files/text/date.h"
 #include "files/text/looks.h"
 #include "files/transform/transform_kind.h"
@@ -179,6 +180,7 @@ typedef struct levels {
 
 typedef struct words {
     bool onehot, reference;       /* reference: one word of each column has no column */
+    bool codes;                   /* words become their places, for a formula */
     bool unseen_zero;             /* a word that is none of them has 0 in all its columns */
     bool counted;                 /* every row has been looked at */
     const char *wanted;           /* --reference-level: "city=Kiel,plan=pro" */
@@ -213,7 +215,7 @@ static void place_words(const words *w, int64_t j) {
     const levels *l = &w->levels[j];
     int64_t column = 0;
     for (int64_t k = 0; k < w->dictionary[j].count; k++)
-        l->place[l->order[k]] = l->order[k] == l->left_out ? -1 : column++;
+        l->place[l->order[k]] = l->order[k] == l->left_out && !w->codes ? -1 : column++;
 }
 
 /* Made at the first look, when the columns are known. */
@@ -245,7 +247,7 @@ static sgfs_status sort_words(sgfsi_transform *s, int64_t j, sgfs_err *err) {
     qsort(list, (size_t)d->count, sizeof *list, by_word);
     for (int64_t k = 0; k < d->count; k++) l->order[k] = list[k].number;
     /* the reference: the most frequent word, the first of several such */
-    const bool reference = w->reference && w->onehot;
+    const bool reference = (w->reference && w->onehot) || w->codes;
     l->left_out = reference && d->count > 0 ? l->order[0] : -1;
     double most = -1;
     for (int64_t k = 0; reference && k < d->count; k++) {
@@ -312,11 +314,12 @@ static sgfs_status open_words(sgfsi_transform *s, const sgfs_config *cfg, sgfs_e
     }
     words *w = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *w);
     if (w == NULL) return sgfsi_fail_memory(err, "the words");
-    w->onehot = strcmp(sgfsi_config_text(cfg, "data.coding"), "onehot") == 0;
+    w->codes = !sgfsi_config_auto(cfg, sgfsi_transform_formula.key);
+    w->onehot = !w->codes && strcmp(sgfsi_config_text(cfg, "data.coding"), "onehot") == 0;
     w->reference = sgfsi_config_flag(cfg, "data.intercept");
     w->wanted = sgfsi_arena_text(s->arena, sgfsi_config_text(cfg, "data.reference_level"));
     if (w->wanted == NULL) return sgfsi_fail_memory(err, "the words");
-    if (w->wanted[0] != '\0' && !(w->onehot && w->reference))
+    if (w->wanted[0] != '\0' && !(w->onehot && w->reference) && !w->codes)
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--reference-level is for --coding onehot and a model with an "
                           "intercept: without one every word has its column.");
@@ -349,7 +352,7 @@ static sgfs_status count_word(sgfsi_transform *s, levels *l, int64_t number, dou
 static sgfs_status look_words(sgfsi_transform *s, const sgfsi_seen *seen, sgfs_err *err) {
     const words *w = s->self;
     sgfs_status status = need_levels(s, err);
-    if (!w->reference || !w->onehot || seen->start != NULL) return status;
+    if ((!(w->reference && w->onehot) && !w->codes) || seen->start != NULL) return status;
     for (int64_t i = 0; status == SGFS_OK && i < seen->n; i++) {
         int64_t at = seen->row != NULL ? seen->row[i] : i;
         double weight = seen->weight != NULL ? seen->weight[at] : 1;
@@ -384,20 +387,40 @@ static void say_words(const sgfsi_transform *s) {
     }
 }
 
+/* How many of a column's words are numbers? *other: the first that is none. */
+static int64_t count_numbers(const sgfsi_dictionary *d, const char **other) {
+    int64_t numbers = 0;
+    double x;
+    for (int64_t k = d->count - 1; k >= 0; k--) {
+        if (sgfsi_text_num(d->word[k], &x)) numbers++;
+        else if (!is_missing_word(d->word[k])) *other = d->word[k];
+    }
+    return numbers;
+}
+
+/* What to do about a column of words: leave it out, take dates apart, mend a few cells. */
+typedef enum remedy { DROP, DATE, MEND } remedy;
+
 /* --categorical auto takes what holds words. That a column of its words would be of use is doubtful
- * where nearly every row has another one, where they are thousands, and where they are dates or
- * amounts; whoever means them names the column. Few dates may well be the levels of something. What
- * is wrong with column j goes to `out`; false: nothing. */
-static bool is_odd(const sgfsi_transform *s, int64_t j, bool *dates, char *out, size_t room) {
+ * where nearly every row has another one, where they are thousands, where they are dates or
+ * amounts, and where they are numbers but for a few; whoever means them names the column. Few dates
+ * may well be the levels of something. What is wrong with column j goes to `out`; false: nothing. */
+static bool is_odd(const sgfsi_transform *s, int64_t j, remedy *by, char *out, size_t room) {
     enum { FEW = 10 };
     const words *w = s->self;
     const sgfsi_dictionary *d = &w->dictionary[j];
     const long long count = d->count, rows = s->head->rows; /* 0: not known yet */
-    if (d->count <= FEW || !w->onehot) return false;
+    if (d->count <= FEW || !(w->onehot || w->codes)) return false;
     const char *like = sgfsi_words_look_like(d->count, d->word);
+    const char *other = "";
+    const int64_t numbers = count_numbers(d, &other), others = d->count - numbers;
     bool many = rows > 0 && 5 * count >= 4 * rows;
-    *dates = sgfsi_words_are_dates(d->count, d->word);
-    if (*dates)
+    *by = sgfsi_words_are_dates(d->count, d->word) ? DATE : 10 * others <= numbers ? MEND : DROP;
+    if (*by == MEND)
+        snprintf(out, room, "\"%.60s\" holds %lld different numbers and among them %s (\"%.40s\")",
+                 s->in.name[j], (long long)numbers, others == 1 ? "one word" : "a few words",
+                 other);
+    else if (*by == DATE)
         snprintf(out, room, "\"%.60s\" holds %lld different dates such as \"%.40s\"", s->in.name[j],
                  count, d->word[0]);
     else if (like != NULL)
@@ -411,30 +434,41 @@ static bool is_odd(const sgfsi_transform *s, int64_t j, bool *dates, char *out, 
     else if (count > SGFSI_MAX_LEVELS)
         snprintf(out, room, "\"%.60s\" has %lld different words (\"%.40s\", \"%.40s\", ...)",
                  s->in.name[j], count, d->word[0], d->word[1]);
-    return *dates || like != NULL || many || count > SGFSI_MAX_LEVELS;
+    return *by != DROP || like != NULL || many || count > SGFSI_MAX_LEVELS;
 }
 
-/* All such columns in one sentence, as far as it goes, with the options that help. */
+/* All such columns in one sentence, as far as it goes, with what helps. */
 static sgfs_status refuse_odd_words(const sgfsi_transform *s, sgfs_err *err) {
-    char what[400], first[400] = "", all[300] = "", drop[200] = "", date[200] = "", help[320];
+    char what[400], first[400] = "", all[300] = "", lists[3][200] = {"", "", ""}, help[480] = "";
     int64_t odd = 0, at = -1;
+    unsigned char *named = sgfsi_arena_alloc(s->arena, s->in.cols + 1, 1);
+    if (named == NULL) return sgfsi_fail_memory(err, "the words");
+    const char *list = sgfsi_words_named(s->text, &(bool){false});
+    if (list[0] != '\0' && sgfsi_transform_find(s, list, named, err) != SGFS_OK) return err->code;
     for (int64_t j = 0; j < s->in.cols; j++) {
-        bool dates;
-        if (!is_odd(s, j, &dates, what, sizeof what)) continue;
+        remedy by = DROP;
+        if (named[j] || !is_odd(s, j, &by, what, sizeof what)) continue;
         if (odd++ == 0) snprintf(first, sizeof first, "%s", what), at = j;
-        size_t end = strcspn(what, "(;"); /* the beginning will do */
+        size_t end = strcspn(what, by == MEND ? "" : "(;"); /* the beginning will do */
         what[what[end] == '(' && end > 0 ? end - 1 : end] = '\0';
         sgfsi_append(all, sizeof all, "%s%s", odd > 1 ? "; " : "", what);
-        char *list = dates ? date : drop;
-        sgfsi_append(list, sizeof drop, "%s%s", list[0] != '\0' ? "," : "", s->in.name[j]);
+        sgfsi_append(lists[by], sizeof lists[by], "%s%s", lists[by][0] != '\0' ? "," : "",
+                     s->in.name[j]);
     }
     if (odd == 0) return SGFS_OK;
-    snprintf(help, sizeof help, "Leave %s out with --drop %.120s", odd > 1 ? "them" : "it",
-             drop[0] != '\0' ? drop : date);
+    const char *drop = lists[DROP], *date = lists[DATE], *mend = lists[MEND];
+    if (mend[0] != '\0')
+        sgfsi_append(help, sizeof help,
+                     "Correct the words among the numbers of %.80s, or write NA there and see --na",
+                     mend);
     if (date[0] != '\0')
-        snprintf(help, sizeof help, "--date %.80s makes year, month, weekday and hour of %s%s%.80s",
-                 date, strchr(date, ',') != NULL ? "them" : "it",
-                 drop[0] != '\0' ? ", and --drop leaves the others out: --drop " : "", drop);
+        sgfsi_append(help, sizeof help, "%s--date %.80s makes year, month, weekday and hour of %s",
+                     help[0] != '\0' ? "; " : "", date, strchr(date, ',') != NULL ? "them" : "it");
+    if (drop[0] != '\0' && help[0] != '\0')
+        sgfsi_append(help, sizeof help, ", and --drop leaves the others out: --drop %.80s", drop);
+    else if (drop[0] != '\0')
+        sgfsi_append(help, sizeof help, "Leave %s out with --drop %.120s", odd > 1 ? "them" : "it",
+                     drop);
     if (odd > 1)
         return sgfsi_fail(err, SGFS_EDATA,
                           "%lld columns would hardly be of use as words: %s. %s; or name those "
@@ -458,6 +492,22 @@ static sgfs_status copy_words(sgfsi_transform *s, int64_t j, int64_t count, cons
     return made ? SGFS_OK : sgfsi_fail_memory(err, "the words");
 }
 
+/* For a formula behind it: what the numbers that come out stand for. */
+static sgfs_status show_codes(sgfsi_transform *s, sgfs_err *err) {
+    const words *w = s->self;
+    sgfsi_coded *coded = sgfsi_arena_alloc(s->arena, s->in.cols + 1, sizeof *coded);
+    s->out.coded = coded;
+    for (int64_t j = 0; coded != NULL && j < s->in.cols; j++) {
+        const int64_t count = w->dictionary[j].count;
+        const char **word = sgfsi_arena_alloc(s->arena, count + 1, sizeof *word);
+        if (word == NULL) return sgfsi_fail_memory(err, "the words");
+        for (int64_t k = 0; k < count; k++) word[w->levels[j].place[k]] = w->dictionary[j].word[k];
+        const int64_t left_out = w->levels[j].left_out;
+        coded[j] = (sgfsi_coded){count, word, count > 0 ? w->levels[j].place[left_out] : 0};
+    }
+    return coded != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the words");
+}
+
 static sgfs_status shape_words(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
     words *w = s->self;
     int64_t cols = 0, to = 0;
@@ -470,7 +520,9 @@ static sgfs_status shape_words(sgfsi_transform *s, const sgfsi_json *saved, sgfs
             const sgfsi_dictionary *d = &s->head->dictionary[s->in.origin[j]];
             status = copy_words(s, j, d->count, (const char *const *)d->word, err);
         }
-        if (status == SGFS_OK && strcmp(s->text, "auto") == 0) status = refuse_odd_words(s, err);
+        bool automatic;
+        (void)sgfsi_words_named(s->text, &automatic);
+        if (status == SGFS_OK && automatic) status = refuse_odd_words(s, err);
         for (int64_t j = 0; j < s->in.cols && status == SGFS_OK; j++) {
             w->levels[j].left_out = -1;
             status = make_levels(s, j, err);
@@ -491,6 +543,7 @@ static sgfs_status shape_words(sgfsi_transform *s, const sgfsi_json *saved, sgfs
                           (long long)cols, SGFSI_MAX_COLS);
     }
     status = make_shape(s, cols, err);
+    if (status == SGFS_OK && w->codes) status = show_codes(s, err);
     for (int64_t j = 0; status == SGFS_OK && j < s->in.cols; j++) {
         const sgfsi_dictionary *d = &w->dictionary[j];
         bool columns = d->count > 0 && w->onehot; /* one for each word: service=http */
@@ -517,13 +570,14 @@ static sgfs_status apply_words(const sgfsi_transform *s, int64_t n, const double
         for (int64_t j = 0; j < s->in.cols; j++) {
             double x = *in++;
             int64_t count = w->dictionary[j].count;
-            if (count > 0 && !(x >= 0 && x < (double)count) && !(w->onehot && w->unseen_zero)) {
+            const bool unseen = count > 0 && !(x >= 0 && x < (double)count);
+            if (unseen && !w->unseen_zero) {
                 *bad = i;
                 return sgfsi_fail(err, SGFS_EDATA, "column \"%.60s\" holds an unknown word.",
                                   s->in.name[j]);
             }
             if (count == 0 || !w->onehot) {
-                *out++ = count > 0 ? (double)w->levels[j].place[(int64_t)x] : x;
+                *out++ = unseen ? -1 : count > 0 ? (double)w->levels[j].place[(int64_t)x] : x;
                 continue;
             }
             const int64_t columns = width(w, j);
@@ -575,7 +629,7 @@ static void need_words(const sgfsi_transform *s, const unsigned char *out, unsig
 static void tell_words(const sgfsi_transform *s, sgfsi_json *out) {
     const words *w = s->self;
     sgfsi_json *columns = sgfsi_json_array();
-    sgfsi_json_text(out, "coding", w->onehot ? "onehot" : "integer");
+    sgfsi_json_text(out, "coding", w->codes ? "codes" : w->onehot ? "onehot" : "integer");
     if (w->onehot) sgfsi_json_flag(out, "reference", w->reference);
     for (int64_t j = 0; j < s->in.cols; j++) {
         const sgfsi_dictionary *d = &w->dictionary[j];
@@ -601,6 +655,7 @@ static sgfs_status recall_words(sgfsi_transform *s, const sgfsi_json *saved, sgf
     words *w = s->self = sgfsi_arena_alloc(s->arena, 1, sizeof *w);
     if (w == NULL) return sgfsi_fail_memory(err, "the words");
     w->onehot = strcmp(sgfsi_json_get_text(saved, "coding", ""), "onehot") == 0;
+    w->codes = strcmp(sgfsi_json_get_text(saved, "coding", ""), "codes") == 0;
     w->reference = sgfsi_json_get_flag(saved, "reference");
     w->dictionary = sgfsi_arena_alloc(s->arena, s->in.cols + 1, sizeof *w->dictionary);
     w->levels = sgfsi_arena_alloc(s->arena, s->in.cols + 1, sizeof *w->levels);
@@ -627,7 +682,7 @@ static sgfs_status recall_words(sgfsi_transform *s, const sgfsi_json *saved, sgf
         int64_t first = count > 1 && is_missing_word(w->dictionary[j].word[0]);
         int64_t left_out = sgfsi_json_get_int(column, "left_out", first);
         if (left_out < 0 || left_out >= count) return sgfsi_transform_damaged(s, err);
-        w->levels[j].left_out = w->reference ? left_out : -1;
+        w->levels[j].left_out = w->reference || w->codes ? left_out : -1;
     }
     return status;
 }
@@ -639,13 +694,13 @@ const sgfsi_dictionary *sgfsi_words_of(const sgfsi_transform *s, int64_t j) {
 
 const char *sgfsi_words_reference(const sgfsi_transform *s, int64_t j) {
     const words *w = s->self;
-    int64_t left_out = w->onehot ? w->levels[j].left_out : -1;
+    int64_t left_out = w->onehot || w->codes ? w->levels[j].left_out : -1;
     return left_out >= 0 ? w->dictionary[j].word[left_out] : NULL;
 }
 
 bool sgfsi_words_zero(sgfsi_transform *s) {
     words *w = s->self;
-    return w->unseen_zero = w->onehot;
+    return w->unseen_zero = w->onehot || w->codes;
 }
 
 static void brief_words(const sgfsi_transform *s, char *out, size_t room) {

@@ -109,6 +109,8 @@ static sgfs_status recall_inputs(sgfsi_recipe *r, const sgfsi_json *saved, sgfs_
         r->inputs.origin[j] = j;
         if (r->inputs.name[j] == NULL) return sgfsi_fail_memory(err, "the columns");
     }
+    r->base = (sgfsi_base){.cols = count, .name = r->inputs.name, .named = r->named};
+    r->inputs.base = &r->base;
     return SGFS_OK;
 }
 
@@ -158,6 +160,9 @@ sgfs_status sgfsi_recipe_recall(sgfsi_recipe **out, const sgfsi_json *saved, int
         if (s->kind == NULL) status = damaged(err);
         else if (s->kind->recall != NULL) status = s->kind->recall(s, o, err);
         if (status == SGFS_OK) status = sgfsi_transform_shape(s, o, err);
+        if (s->kind == &sgfsi_transform_formula && status == SGFS_OK &&
+            sgfsi_recipe_na(saved) == SGFSI_NA_DROP)
+            sgfsi_formula_lenient(s);
         r->steps++;
     }
     const int64_t first = done - 1; /* steps done to the file already; the first element is none */
@@ -229,6 +234,7 @@ sgfs_status sgfsi_recipe_zero_words(sgfsi_recipe *r, sgfs_err *err) {
     for (int64_t i = 0; i < r->steps; i++) {
         sgfsi_transform *s = &r->step[i];
         if (s->kind == &sgfsi_transform_date) sgfsi_dates_zero(s);
+        if (s->kind == &sgfsi_transform_formula) sgfsi_formula_zero(s);
         if (s->kind != &sgfsi_transform_categorical || sgfsi_words_zero(s)) continue;
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--new-words zero is for words that became columns of 0 and 1; the run "

@@ -20,12 +20,20 @@ typedef struct sgfsi_base {
     bool partial;              /* some columns of the file are not here: numbers would be off */
 } sgfsi_base;
 
+/* What the numbers 0, 1, ... of a column stand for. */
+typedef struct sgfsi_coded {
+    int64_t count; /* 0: themselves */
+    const char *const *word;
+    int64_t reference; /* the word that others are compared with */
+} sgfsi_coded;
+
 /* Features between two operations. */
 typedef struct sgfsi_feature_list {
     int64_t cols;
     const char **name; /* cols */
     int64_t *origin;   /* cols: the column of base each one came from */
     const sgfsi_base *base;
+    const sgfsi_coded *coded; /* cols: words as numbers, on their way to a formula; NULL: none */
 } sgfsi_feature_list;
 
 typedef struct sgfsi_row {
@@ -98,11 +106,12 @@ typedef struct sgfsi_transform_kind {
     /* Or all of a row: n x in.cols to n x out.cols. *bad: the row that is to blame. */
     sgfs_status (*apply)(const sgfsi_transform *s, int64_t n, const double *in, double *out,
                          int64_t *bad, sgfs_err *err);
-    /* A row of in.cols numbers as entries: the columns that come out, increasing, and their numbers
-     * (which may take the place of in); what is not among them is 0. At most in.cols of them. Set
-     * with apply, of steps that make many columns; NULL: there is no such way. */
+    /* A row of in.cols numbers as entries: the columns that come out, increasing, and their numbers;
+     * what is not among them is 0. At most most_entries of them (NULL: in.cols). Set with apply, of
+     * steps that make many columns; NULL: there is no such way. */
     sgfs_status (*entries)(const sgfsi_transform *s, const double *in, int32_t *col, double *x,
                            int64_t *count, sgfs_err *err);
+    int64_t (*most_entries)(const sgfsi_transform *s);
     bool (*selects)(const sgfsi_transform *s); /* cells stay as they are; NULL: they do not */
     /* Which columns that go in does one that comes out depend on? Sets in[], never clears. NULL:
      * each on the one in its place. */
@@ -111,7 +120,7 @@ typedef struct sgfsi_transform_kind {
 
 extern const sgfsi_transform_kind sgfsi_transform_columns, sgfsi_transform_date,
     sgfsi_transform_categorical, sgfsi_transform_complete, sgfsi_transform_fill,
-    sgfsi_transform_drop, sgfsi_transform_log1p, sgfsi_transform_project,
+    sgfsi_transform_formula, sgfsi_transform_drop, sgfsi_transform_log1p, sgfsi_transform_project,
     sgfsi_transform_standardize, sgfsi_transform_keep_classes, sgfsi_transform_limit,
     sgfsi_transform_split;
 extern const sgfsi_transform_kind *const sgfsi_transform_kinds[]; /* NULL-terminated */
@@ -199,6 +208,11 @@ const char *sgfsi_words_reference(const sgfsi_transform *s, int64_t j); /* NULL:
 bool sgfsi_words_zero(sgfsi_transform *s);
 /* As strcmp: numbers by value, all else by bytes, what is missing last. */
 int sgfsi_words_compare(const char *a, const char *b);
+
+/* transform_formula.c: combinations of words that no row had have 0 in their columns; and: rows whose
+ * numbers are none (after --na drop) come out as such. */
+void sgfsi_formula_zero(sgfsi_transform *s);
+void sgfsi_formula_lenient(sgfsi_transform *s);
 
 /* transform_date.c: is column j that goes in one of dates? And: a month that no row of the run had
  * has 0 in all its columns. */

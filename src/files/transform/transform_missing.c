@@ -238,6 +238,8 @@ static sgfs_status make_filling(sgfsi_transform *s, sgfs_err *err) {
         const char *column = none ? "" : s->head->names[s->in.origin[j]], *name = s->in.name[j];
         bool coded = strcmp(name, column) == 0; /* else one column for each word */
         f->word_na[j] = none ? NAN : coded ? (double)k : 1;
+        for (k = 0; s->in.coded != NULL && k < s->in.coded[j].count; k++)
+            if (strcmp(s->in.coded[j].word[k], "NA") == 0) f->word_na[j] = (double)k;
         if (!none && !coded && strcmp(name + strlen(column), "=NA") != 0) f->word_na[j] = NAN;
     }
     return SGFS_OK;
@@ -353,8 +355,14 @@ static sgfs_status shape_fill(sgfsi_transform *s, const sgfsi_json *saved, sgfs_
     s->out.name = sgfsi_arena_alloc(s->arena, cols + 1, sizeof *s->out.name);
     s->out.origin = sgfsi_arena_alloc(s->arena, cols + 1, sizeof *s->out.origin);
     bool made = s->out.name != NULL && s->out.origin != NULL;
+    sgfsi_coded *coded = NULL;
+    if (s->in.coded != NULL) {
+        s->out.coded = coded = sgfsi_arena_alloc(s->arena, cols + 1, sizeof *coded);
+        made = made && coded != NULL;
+    }
     for (int64_t j = 0; made && j < s->in.cols; j++) {
         s->out.name[to] = s->in.name[j];
+        if (coded != NULL) coded[to] = s->in.coded[j];
         s->out.origin[to++] = s->in.origin[j];
         if (f->flagged[j] == 0) continue;
         size_t room = strlen(s->in.name[j]) + sizeof "=NA";

@@ -20,8 +20,13 @@
 
 enum { LEAST_CELLS = 1 << 22, TIMES = 4, BLOCK = 256 };
 
+static bool before_formula(const sgfsi_recipe *r, int64_t i) {
+    while (i < r->steps && r->step[i].kind != &sgfsi_transform_formula) i++;
+    return i < r->steps;
+}
+
 /* The step that makes columns of words, where every later one takes rows entry by entry; or -1.
- * Before it only dates are made into numbers. */
+ * Those before it take whole rows: dates become numbers, and what a formula is made of. */
 static int64_t words_step(const sgfsi_recipe *r) {
     int64_t at = -1;
     for (int64_t i = 0; i < r->steps; i++) {
@@ -31,8 +36,8 @@ static int64_t words_step(const sgfsi_recipe *r) {
                      (s->kind->fills != NULL && s->kind->fills(s));
         bool selects = s->kind->selects != NULL && s->kind->selects(s);
         if (s->kind->entries != NULL && !selects) at = i;
-        else if (s->kind == &sgfsi_transform_date) continue;
-        else if (whole || at < 0) return -1;
+        else if (at >= 0 && whole) return -1;
+        else if (at < 0 && s->kind != &sgfsi_transform_date && !before_formula(r, i)) return -1;
     }
     return at;
 }
@@ -56,7 +61,8 @@ typedef struct thin {
     double *value, *y, *weights, *exposure;
     double *x; /* a row's features, and what the steps before make of them */
     double *made;
-    int32_t *hit; /* and the columns of its entries */
+    int32_t *hit; /* and the columns of its entries, and these */
+    double *entry;
 } thin;
 
 static void free_thin(thin *t) {
@@ -69,19 +75,23 @@ static void free_thin(thin *t) {
     free(t->x);
     free(t->made);
     free(t->hit);
+    free(t->entry);
 }
 
 static sgfs_status open_thin(thin *t, int64_t rows, sgfs_err *err) {
     const sgfsi_recipe *r = t->r;
-    size_t inputs = (size_t)r->step[t->at].in.cols, n = (size_t)rows;
+    const sgfsi_transform *s = &r->step[t->at];
+    size_t inputs = (size_t)s->in.cols, n = (size_t)rows, most = inputs;
+    if (s->kind->most_entries != NULL) most = (size_t)s->kind->most_entries(s);
     t->start = malloc((n + 1) * sizeof *t->start);
-    t->col = malloc((n * inputs + 1) * sizeof *t->col);
-    t->value = malloc((n * inputs + 1) * sizeof *t->value);
+    t->col = malloc((n * most + 1) * sizeof *t->col);
+    t->value = malloc((n * most + 1) * sizeof *t->value);
     t->x = malloc(((size_t)r->inputs.cols + 1) * sizeof *t->x);
     t->made = malloc((inputs + 1) * sizeof *t->made);
-    t->hit = malloc((inputs + 1) * sizeof *t->hit);
-    bool made = t->start != NULL && t->col != NULL && t->value != NULL && t->x != NULL &&
-                t->made != NULL && t->hit != NULL;
+    t->hit = malloc((most + 1) * sizeof *t->hit);
+    t->entry = malloc((most + 1) * sizeof *t->entry);
+    bool made = t->entry != NULL && t->start != NULL && t->col != NULL && t->value != NULL &&
+                t->x != NULL && t->made != NULL && t->hit != NULL;
     for (int64_t k = 0; made && k < r->passed; k++) {
         unsigned char role = r->head->role[r->pass[k]];
         double **array = role == SGFSI_ROLE_TARGET    ? &t->y
@@ -92,14 +102,14 @@ static sgfs_status open_thin(thin *t, int64_t rows, sgfs_err *err) {
     }
     if (made) return SGFS_OK;
     char needed[24];
-    double entry = sizeof *t->col + sizeof *t->value;
+    double entry = (double)most * (sizeof *t->col + sizeof *t->value);
     return sgfsi_fail(
         err, SGFS_ENOMEM,
         "%lld rows of %lld columns need %s of memory while they are made sparse, which "
         "the memory here does not hold: `sgfs pack` with the same transforms writes "
         "them to a file, which is then read without any.",
         (long long)rows, (long long)r->inputs.cols,
-        sgfsi_format_bytes((double)n * (double)inputs * entry + 8 * (double)n, needed));
+        sgfsi_format_bytes((double)n * entry + 8 * (double)n, needed));
 }
 
 /* One row of the head; used: it is one of those that stay. */
@@ -109,7 +119,7 @@ static sgfs_status add_row(thin *t, int64_t row, const double *cell, bool used, 
     int64_t entries = 0, bad;
     for (int64_t j = 0; j < r->inputs.cols; j++) {
         t->x[j] = cell[r->input_col[j]];
-        if (used && !isfinite(t->x[j]))
+        if (used && !isfinite(t->x[j]) && !(r->gaps && isnan(t->x[j])))
             return sgfsi_fail_finite(err, "row %lld, column \"%s\"", (long long)row + 1,
                                      r->inputs.name[j]);
     }
@@ -124,10 +134,10 @@ static sgfs_status add_row(thin *t, int64_t row, const double *cell, bool used, 
     sgfs_status status = SGFS_OK;
     if (used) status = sgfsi_recipe_apply(r, t->at, 1, t->x, t->made, &bad, err);
     if (used && status == SGFS_OK)
-        status = words->kind->entries(words, t->made, t->hit, t->made, &entries, err);
+        status = words->kind->entries(words, t->made, t->hit, t->entry, &entries, err);
     for (int64_t e = 0; e < entries && status == SGFS_OK; e++) {
         int64_t col = t->hit[e];
-        double x = t->made[e];
+        double x = t->entry[e];
         for (int64_t i = t->at + 1; i < r->steps && col >= 0 && status == SGFS_OK; i++) {
             const sgfsi_transform *s = &r->step[i];
             if (!sgfsi_transform_rows(s)) status = s->kind->cell(s, &col, &x, err);

@@ -5,7 +5,8 @@
  *     read slots ... | each thread: all draws on one slot's rows | write, tally | read ...
  *
  * What a row's prediction is depends on the row, the draws and the seed; blocks begin at fixed
- * rows, and the tally is kept in the order of rows: the number of threads changes nothing. Memory:
+ * rows, and the tally is kept in the order of rows: the number of threads changes nothing, nor does
+ * that of processes, each of which reads all rows and predicts some of the slots. Memory:
  * the draws, a few blocks of rows for each thread, and for each thread what one block keeps of all
  * draws for its quantiles.
  */
@@ -102,6 +103,7 @@ static int64_t count_effects(const sgfsi_groups *groups) {
 }
 
 static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err *err) {
+    if (sgfsi_comm_open(&p->comm, p->job.cfg, err) != SGFS_OK) return sgfsi_why(err);
     if (choose_draws(p, draws, err) != SGFS_OK) return sgfsi_why(err);
     if (p->kind == NULL) p->kind = find_kind(draws, p->job.cfg, err);
     const sgfs_model_kind *kind = p->kind;
@@ -128,7 +130,10 @@ static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err 
                           "Model %s knows neither a mean nor how to draw a target (predict, "
                           "resample): there is nothing to predict with.",
                           kind->name);
-    p->slots = SLOTS * p->job.threads;
+    int64_t threads = p->job.threads; /* of rank 0 */
+    status = sgfsi_comm_broadcast(p->comm, SGFS_OK, (int64_t)sizeof threads, &threads, err);
+    if (status != SGFS_OK) return status;
+    p->slots = SLOTS * threads * p->comm->size;
     p->width = kind->predict != NULL ? m->outputs : 1;
     p->most = sgfsi_predict_rows(m, p->width, p->draws);
     p->seed = (uint64_t)sgfsi_config_int(p->job.cfg, "run.seed");
@@ -275,16 +280,22 @@ static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
             first += slot->in.batch.n;
         }
         sgfsi_scope scope = sgfsi_context_enter(&p->rows.model->ctx);
+        const sgfsi_share mine = sgfsi_comm_share(p->comm, used);
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)p->job.threads)
-        for (int64_t k = 0; k < used; k++)
+        for (int64_t k = mine.first; k < mine.end; k++)
             sgfsi_predict_block(p, &p->predictor[omp_get_thread_num()], &p->slot[k]);
         sgfsi_context_leave(scope);
         if (sgfsi_job_stopping(&p->job))
             return sgfsi_fail(err, SGFS_ESTOPPED,
                               "Stopped early: nothing was written. The same command starts over.");
+        for (int64_t k = mine.first; k < mine.end && status == SGFS_OK; k++) {
+            status = p->slot[k].status;
+            if (status != SGFS_OK) *err = p->slot[k].err;
+        }
+        if (p->comm->size > 1) status = sgfsi_predict_gather(p, used, status, err);
+        if (status != SGFS_OK) return status;
         /* Written and tallied in the order of the file. */
         for (const sgfsi_predict_slot *slot = p->slot; slot < p->slot + used; slot++) {
-            if (slot->status != SGFS_OK) return *err = slot->err, slot->status;
             if (f != NULL && fwrite(slot->text.bytes, 1, slot->text.used, f) != slot->text.used)
                 break; /* committing the file will say why */
             for (int64_t i = 0; i < slot->in.batch.n; i++) {
@@ -349,15 +360,16 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
                           "sgfs_job_run: the job has no file of rows; sgfs_predict_rows hands it "
                           "some.");
     sgfs_status status = sgfsi_predict_room(p, err);
-    if (status == SGFS_OK && p->out != NULL) {
+    const bool writes = p->out != NULL && p->comm->rank == 0;
+    if (status == SGFS_OK && writes) {
         bool overwrite = sgfsi_config_flag(job->cfg, "output.overwrite");
         status = sgfsi_outfile_open(&file, p->out, overwrite, true, err);
     }
     if (status != SGFS_OK) return status;
     status = predict_file(p, file.f, err);
-    if (status == SGFS_OK && p->array) status = count_rows(p, &file, err);
-    if (status == SGFS_OK && p->out != NULL) status = sgfsi_outfile_commit(&file, err);
-    else if (p->out != NULL) sgfsi_outfile_abandon(&file);
+    if (status == SGFS_OK && p->array && writes) status = count_rows(p, &file, err);
+    if (status == SGFS_OK && writes) status = sgfsi_outfile_commit(&file, err);
+    else if (writes) sgfsi_outfile_abandon(&file);
     if (status != SGFS_OK) return status;
     sgfsi_predict_conclude(p);
     job->result = &p->result;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/io.h"
+#include "context/comm/comm.h"
 #include "jobs/job.h"
 #include "jobs/newrows.h"
 #include "posterior/predictor.h"
@@ -18,6 +19,7 @@
 typedef struct sgfsi_predict_slot {
     sgfsi_newrows_block in;
     int64_t first;             /* number of its first row, from 0 */
+    double *used;              /* bytes of its text */
     double *mean;              /* rows x width */
     double *q;                 /* rows x width x SGFSI_QUANTILES */
     double *log_density, *pit; /* rows */
@@ -45,6 +47,9 @@ typedef struct sgfsi_predict {
     int64_t width, most, slots; /* most: rows of a block */
     sgfsi_predictor *predictor; /* one for each thread */
     sgfsi_predict_slot *slot;   /* slots */
+    const sgfsi_comm *comm;     /* the processes that share the blocks */
+    double *number;             /* slots x each: what a slot has from `used` to `pit` */
+    int64_t each;
     uint64_t seed;
     double at[SGFSI_QUANTILES]; /* the interval's ends, and the middle */
     sgfsi_tally tally;
@@ -61,6 +66,9 @@ typedef struct sgfsi_predict {
 /* Rows of a block: a power of two, so that what is kept of all draws stays within a few MiB. */
 int64_t sgfsi_predict_rows(const sgfs_model *m, int64_t width, int64_t draws);
 sgfs_status sgfsi_predict_room(sgfsi_predict *p, sgfs_err *err);
+/* Every process has predicted its share of the slots that are in use (status: how that went here);
+ * afterwards all have all of them. Collective. */
+sgfs_status sgfsi_predict_gather(sgfsi_predict *p, int64_t used, sgfs_status status, sgfs_err *err);
 /* All draws on the rows of a slot, with this thread's predictor. */
 void sgfsi_predict_block(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_predict_slot *slot);
 /* The first line of the output; of an array, its head, with the rows that are done. */

@@ -14,6 +14,7 @@
  * Lines are made here, by the threads, and written elsewhere, in order.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/npy.h"
@@ -37,13 +38,18 @@ sgfs_status sgfsi_predict_room(sgfsi_predict *p, sgfs_err *err) {
     p->rank = sgfsi_arena_alloc(arena, SGFSI_RANKS, sizeof *p->rank);
     if (p->slot == NULL || p->predictor == NULL || p->rank == NULL)
         return sgfsi_fail_memory(err, "predictions");
+    const int64_t means = p->most * p->width;
+    p->each = 1 + means * (1 + SGFSI_QUANTILES) + 2 * p->most;
+    p->number = SGFSI_DOUBLES(arena, p->slots * p->each);
+    if (p->number == NULL) return sgfsi_fail_memory(err, "a block of predictions");
     for (int64_t k = 0; k < p->slots && status == SGFS_OK; k++) {
         sgfsi_predict_slot *slot = &p->slot[k];
+        slot->used = p->number + k * p->each;
+        slot->mean = slot->used + 1;
+        slot->q = slot->mean + means;
+        slot->log_density = slot->q + means * SGFSI_QUANTILES;
+        slot->pit = slot->log_density + p->most;
         status = sgfsi_newrows_room(&p->rows, p->most, &slot->in, arena, err);
-        bool made = SGFSI_ROOM(arena, p->most * p->width, &slot->mean) &&
-                    SGFSI_ROOM(arena, p->most * p->width * SGFSI_QUANTILES, &slot->q) &&
-                    SGFSI_ROOM(arena, p->most, &slot->log_density, &slot->pit);
-        if (!made) status = sgfsi_fail_memory(err, "a block of predictions");
     }
     for (int64_t k = 0; k < p->job.threads && status == SGFS_OK; k++) {
         status =
@@ -155,6 +161,32 @@ static bool read_row(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_predict
     bool scored = p->rows.known && slot->in.lacks[i] == SGFSI_LACKS_NOTHING;
     return slot->in.lacks[i] == SGFSI_LACKS_VALUES ||
            (good && !(scored && isnan(slot->log_density[i])));
+}
+
+sgfs_status sgfsi_predict_gather(sgfsi_predict *p, int64_t used, sgfs_status status,
+                                 sgfs_err *err) {
+    const int64_t bytes = p->each * (int64_t)sizeof *p->number;
+    const sgfsi_share mine = sgfsi_comm_share(p->comm, used);
+    double most = 0;
+    for (int64_t k = mine.first; k < mine.end; k++) *p->slot[k].used = (double)p->slot[k].text.used;
+    status = sgfsi_comm_gather(p->comm, status, used, bytes, bytes, p->number, err);
+    for (int64_t k = 0; k < used && status == SGFS_OK; k++) most = fmax(most, *p->slot[k].used);
+    if (status != SGFS_OK || !(most > 0)) return status;
+    const int64_t room = (int64_t)most;
+    char *text = malloc((size_t)(used * room));
+    if (text == NULL) status = sgfsi_fail_memory(err, "lines of the output");
+    for (int64_t k = mine.first; k < mine.end && status == SGFS_OK; k++)
+        memcpy(text + k * room, p->slot[k].text.bytes, p->slot[k].text.used);
+    status = sgfsi_comm_gather(p->comm, status, used, room, room, text, err);
+    for (int64_t k = mine.end; k < used && status == SGFS_OK && p->comm->rank == 0; k++) {
+        sgfsi_buffer *to = &p->slot[k].text;
+        free(to->bytes);
+        *to = (sgfsi_buffer){malloc((size_t)room), (size_t)*p->slot[k].used, room};
+        if (to->bytes == NULL) status = sgfsi_fail_memory(err, "lines of the output");
+        else memcpy(to->bytes, text + k * room, to->used);
+    }
+    free(text);
+    return status;
 }
 
 void sgfsi_predict_block(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_predict_slot *slot) {

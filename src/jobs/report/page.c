@@ -170,7 +170,9 @@ static void put_verdict(const sgfsi_report *r, FILE *f) {
     put_tile(f, "Effective draws a second", s->ess_per_s, 3, "");
     fputs("</dl>\n<nav aria-label=\"Parts of this page\">", f);
     if (r->runs > 1) fputs("<a href=\"#samplers\">Samplers</a>", f);
-    fputs("<a href=\"#effects-of\">Effects</a><a href=\"#parameters\">Pictures</a>", f);
+    fputs("<a href=\"#effects-of\">Effects</a>", f);
+    if (r->groups.terms > 0) fputs("<a href=\"#groups\">Groups</a>", f);
+    fputs("<a href=\"#parameters\">Pictures</a>", f);
     if (r->prediction != NULL || s->points > 0)
         fputs("<a href=\"#predictions\">Predictions</a>", f);
     fputs("<a href=\"#sampling\">Sampling</a><a href=\"#run\">What was run</a></nav>\n", f);
@@ -397,6 +399,24 @@ static void put_parameters(const sgfsi_report *r, FILE *f) {
     fputs("</section>\n", f);
 }
 
+static void put_groups(const sgfsi_report *r, FILE *f) {
+    if (r->groups.terms == 0) return;
+    fputs("<section>\n<h2 id=\"groups\">Groups</h2>\n<p class=\"soft\">", f);
+    for (int64_t k = 0; k < r->groups.terms; k++) {
+        const sgfsi_effects_term *t = &r->groups.term[k];
+        fprintf(f, "%s%s groups of ", k > 0 ? ", " : "", SGFSI_COMMAS((double)t->G));
+        put(f, t->factor);
+    }
+    fputs(". sgfs summary RUN --groups NAME lists them with their numbers.</p>\n<div "
+          "class=\"grid\">\n",
+          f);
+    put_kind(r, &sgfsi_picture_groups, f);
+    put_kind(r, &sgfsi_picture_shrinkage, f);
+    fputs("</div>\n", f);
+    put_notes(r, SGFSI_OF_TERM, f);
+    fputs("</section>\n", f);
+}
+
 static void put_sampling(const sgfsi_report *r, FILE *f) {
     const sgfs_draws *d = r->run[0].draws;
     const sgfs_summary *s = r->run[0].summary;
@@ -510,6 +530,7 @@ sgfs_status sgfsi_report_page(sgfsi_report *r, sgfs_err *err) {
     put_verdict(r, f);
     put_samplers(r, f);
     put_effects(r, f);
+    put_groups(r, f);
     put_parameters(r, f);
     put_predictions(r, f);
     put_sampling(r, f);

@@ -12,14 +12,12 @@
 #include "diagnostics/density.h"
 
 const sgfsi_picture_kind *const sgfsi_pictures[] = {
-    &sgfsi_picture_error,         &sgfsi_picture_forest,
-    &sgfsi_picture_density,       &sgfsi_picture_trace,
-    &sgfsi_picture_rank,          &sgfsi_picture_autocorrelation,
-    &sgfsi_picture_mean,          &sgfsi_picture_pairs,
-    &sgfsi_picture_spectrum,      &sgfsi_picture_validation,
-    &sgfsi_picture_calibration,   &sgfsi_picture_roc,
-    &sgfsi_picture_time,          &sgfsi_picture_steps,
-    &sgfsi_picture_interventions, NULL};
+    &sgfsi_picture_error,      &sgfsi_picture_forest,      &sgfsi_picture_density,
+    &sgfsi_picture_trace,      &sgfsi_picture_rank,        &sgfsi_picture_autocorrelation,
+    &sgfsi_picture_mean,       &sgfsi_picture_pairs,       &sgfsi_picture_spectrum,
+    &sgfsi_picture_validation, &sgfsi_picture_calibration, &sgfsi_picture_roc,
+    &sgfsi_picture_time,       &sgfsi_picture_steps,       &sgfsi_picture_interventions,
+    &sgfsi_picture_groups,     &sgfsi_picture_shrinkage,   NULL};
 
 int64_t sgfsi_place(int64_t k, int64_t points, int64_t n) {
     return points < 2 ? 0 : (int64_t)((double)k * (double)(n - 1) / (double)(points - 1) + 0.5);

@@ -8,7 +8,8 @@
 extern const sgfsi_picture_kind sgfsi_picture_density, sgfsi_picture_trace, sgfsi_picture_rank,
     sgfsi_picture_autocorrelation, sgfsi_picture_mean, sgfsi_picture_forest, sgfsi_picture_pairs,
     sgfsi_picture_spectrum, sgfsi_picture_time, sgfsi_picture_steps, sgfsi_picture_interventions,
-    sgfsi_picture_validation, sgfsi_picture_calibration, sgfsi_picture_roc, sgfsi_picture_error;
+    sgfsi_picture_validation, sgfsi_picture_calibration, sgfsi_picture_roc, sgfsi_picture_error,
+    sgfsi_picture_groups, sgfsi_picture_shrinkage;
 
 enum { SGFSI_TRACE_POINTS = 2000, SGFSI_FEW_CHAINS = 8 };
 

@@ -184,6 +184,9 @@ static sgfs_status summarise(sgfsi_report *r, sgfs_err *err) {
     status = sgfsi_interval_read(sgfsi_config_text(r->job.cfg, "summary.interval"), &r->share,
                                  &e.kind, err);
     if (status != SGFS_OK) return status;
+    r->interval_kind = e.kind;
+    status = sgfsi_effects_read(d, &r->groups, arena, err);
+    if (status != SGFS_OK) return status;
     r->interval = e.kind == SGFSI_HIGHEST_DENSITY ? "shortest interval" : "interval";
     r->ratio = sgfsi_ratio_name(d);
     r->effect = sgfsi_arena_alloc(arena, d->D, sizeof *r->effect);
@@ -280,6 +283,9 @@ static sgfs_status add_picture(sgfsi_report *r, const sgfsi_picture_kind *kind, 
     const char *const *name = (const char *const *)r->run[0].draws->param;
     if (kind->of == SGFSI_OF_PARAMETER)
         snprintf(p->title, sizeof p->title, "%s: %.200s", kind->title, name[param]);
+    else if (kind->of == SGFSI_OF_TERM && param >= 0)
+        snprintf(p->title, sizeof p->title, "%s: %.110s, %.110s", kind->title,
+                 r->groups.term[param].factor, r->groups.term[param].effect[other]);
     else if (other >= 0)
         snprintf(p->title, sizeof p->title, "%.110s and %.110s", name[param], name[other]);
     else snprintf(p->title, sizeof p->title, "%s", kind->title);
@@ -318,6 +324,12 @@ static int64_t find_pairs(const sgfsi_report *r, pair best[MOST_PAIRS]) {
 static sgfs_status add_kind(sgfsi_report *r, const sgfsi_picture_kind *kind, sgfs_err *err) {
     sgfs_status status = SGFS_OK;
     if (kind->of == SGFSI_OF_RUN) return add_picture(r, kind, -1, -1, err);
+    if (kind->of == SGFSI_OF_TERM && r->groups.terms == 0 && r->kind != NULL)
+        return add_picture(r, kind, -1, -1, err);
+    for (int64_t k = 0; kind->of == SGFSI_OF_TERM && k < r->groups.terms; k++)
+        for (int64_t j = 0; j < r->groups.term[k].q && status == SGFS_OK; j++)
+            status = add_picture(r, kind, k, j, err);
+    if (kind->of == SGFSI_OF_TERM) return status;
     if (kind->of == SGFSI_OF_PARAMETER) {
         for (int64_t k = 0; k < r->show && status == SGFS_OK; k++)
             status = add_picture(r, kind, r->shown[k], -1, err);

@@ -14,6 +14,7 @@
 #include "diagnostics/moments.h"
 #include "diagnostics/reference.h"
 #include "jobs/job.h"
+#include "sink/effects.h"
 
 typedef struct sgfsi_report sgfsi_report;
 typedef struct sgfsi_picture sgfsi_picture;
@@ -22,6 +23,7 @@ typedef struct sgfsi_picture sgfsi_picture;
 typedef enum sgfsi_picture_of {
     SGFSI_OF_PARAMETER, /* one for each parameter that is shown */
     SGFSI_OF_PAIR,      /* one for each pair of them */
+    SGFSI_OF_TERM,      /* one for each effect that varies between the groups of a factor */
     SGFSI_OF_RUN        /* one */
 } sgfsi_picture_of;
 
@@ -41,7 +43,7 @@ extern const sgfsi_picture_kind *const sgfsi_pictures[]; /* NULL-terminated */
 
 struct sgfsi_picture {
     const sgfsi_picture_kind *kind;
-    int64_t param, other; /* parameters; -1: none */
+    int64_t param, other; /* parameters, or term and effect; -1: none */
     char title[256], alt[600];
     const char *absent; /* why there is nothing to draw; NULL: there is */
     bool lacks_memory;  /* a curve is not there for want of memory */
@@ -77,16 +79,18 @@ struct sgfsi_report {
     const char *out;                /* NULL: text */
     const char *format;             /* "html", "svg", "png", "pdf", "text" */
     double share;                   /* of the intervals */
-    const char *interval;           /* what they are called */
-    const char *ratio;              /* what exp of a coefficient is called; NULL: nothing */
-    sgfsi_effect *effect;           /* D */
-    int64_t show;                   /* parameters with pictures */
-    bool named;                     /* by --params */
-    int64_t *shown;                 /* show of them, in their own order */
-    sgfsi_trace *trace;             /* of the parameter at hand, in the first run */
-    int64_t loaded;                 /* which one that is; -1: none */
-    const double **column;          /* chains: where it begins */
-    double *sorted;                 /* all draws of it in order */
+    sgfsi_interval_kind interval_kind;
+    const char *interval;  /* what they are called */
+    const char *ratio;     /* what exp of a coefficient is called; NULL: nothing */
+    sgfsi_effect *effect;  /* D */
+    sgfsi_effects groups;  /* of the first run */
+    int64_t show;          /* parameters with pictures */
+    bool named;            /* by --params */
+    int64_t *shown;        /* show of them, in their own order */
+    sgfsi_trace *trace;    /* of the parameter at hand, in the first run */
+    int64_t loaded;        /* which one that is; -1: none */
+    const double **column; /* chains: where it begins */
+    double *sorted;        /* all draws of it in order */
     sgfsi_reference reference;
     bool has_reference;
     const char *reference_name;

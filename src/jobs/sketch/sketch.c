@@ -88,10 +88,24 @@ static sgfsi_json *given_options(const sketch *s) {
     int64_t last = 0;
     while ((row = sgfsi_config_next_given(s->job.cfg, &last)) != NULL) {
         for (size_t k = 0; k < sizeof stages / sizeof stages[0]; k++)
-            if (strncmp(row->key, stages[k], strlen(stages[k])) == 0)
+            if (row->type != SGFS_FILE && strncmp(row->key, stages[k], strlen(stages[k])) == 0)
                 sgfsi_json_text(given, row->key, sgfs_config_get(s->job.cfg, row->key));
     }
     return given;
+}
+
+/* A sketch names no other file: it is drawn from where there is none. */
+static sgfs_status check_files(const sketch *s, sgfs_err *err) {
+    const sgfs_config *cfg = s->job.cfg;
+    if (!sgfsi_config_auto(cfg, "prior.file"))
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "A sketch is drawn from where the file of --prior-file is not: say it "
+                          "with --prior-precision age=4,log_sigma=0.1.");
+    if (sgfsi_config_flag(cfg, "sketch.columns") && !sgfsi_config_auto(cfg, "data.labels"))
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "Labels beside the rows (--labels) cannot be said of all parts at once: "
+                          "pack each part with its labels first (sgfs pack).");
+    return SGFS_OK;
 }
 
 static int64_t length_of(const sgfs_config *cfg, const char *key, int64_t otherwise) {
@@ -595,6 +609,7 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     bool at = sgfsi_config_text(job->cfg, "sketch.at")[0] != '\0';
     bool columns = sgfsi_config_flag(job->cfg, "sketch.columns");
     s->info.distance = NAN;
+    if (check_files(s, err) != SGFS_OK) return sgfsi_why(err);
     sgfs_status status = s->parts != NULL ? merge(s, err)
                          : at             ? work_on_part(s, err)
                          : columns        ? make_columns(s, err)

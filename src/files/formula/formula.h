@@ -3,10 +3,12 @@
  *
  *     late ~ distance + log1p(delay) + C(hour) + (1 | dest) + (1 + distance || plane)
  *
- *     --target late --features distance,delay,hour --log1p delay --categorical hour
+ *     --target late --features distance,delay,hour --log1p delay --categorical auto,hour
  *     --groups "(1 | dest) + (1 + distance || plane)"
  *
- * The part in brackets is read by the same parser wherever it comes from.
+ * A formula of columns alone is nothing but these options. Where there is more to it, such as
+ * products or functions, the columns that it names are read, and the formula itself stays as an
+ * operation on them (transform_formula.c).
  */
 #pragma once
 
@@ -15,11 +17,13 @@
 #include "base/err.h"
 #include "rows/groups.h"
 
-/* A config in which --formula has become the options it stands for; a plain copy where there is
- * none. SGFS_EUSAGE with the place where it is not understood, or where options say the same thing
- * again. NULL on failure. */
+/* A config in which --formula has become the options it stands for, but for the operation that is
+ * left; a plain copy where there is none. SGFS_EUSAGE with the place where it is not understood, or
+ * where options say the same thing again. NULL on failure. */
 sgfs_config *sgfsi_formula_expand(const sgfs_config *cfg, sgfs_err *err);
 
+/* Is the target of --formula cbind(successes, failures)? False where it is not understood, too. */
+bool sgfsi_formula_counts(const sgfs_config *cfg);
 /* The terms of --groups, their names from the arena. */
 sgfs_status sgfsi_formula_groups(const char *text, sgfsi_arena *arena, sgfsi_group_spec *spec,
                                  sgfs_err *err);
