@@ -136,6 +136,8 @@ void cli_be_silent(void);
 /* The others are told why this process fails; where they do not come to hear it, it says so itself
  * after some seconds, and leaves. NULL: they came. */
 void cli_say_late(sgfs_status status, const char *text);
+/* Requests to stop are no longer heard: all is done but the last words. */
+void cli_be_deaf(void);
 
 /* help.c */
 void cli_help(const cli_command *command, bool all); /* all: every option, not the usual */

@@ -103,6 +103,7 @@ static sgfs_status part(const cli_args *args, sgfs_status status, sgfs_err *err)
     }
     status = sgfs_agree(args->cfg, status, NULL, NULL, err);
     cli_say_late(SGFS_OK, NULL);
+    cli_be_deaf(); /* launchers end all processes when the first one has ended with a failure */
     return status;
 }
 

@@ -166,3 +166,9 @@ void cli_say_late(sgfs_status status, const char *text) {
     final_status = status;
     wait_for(company);
 }
+
+void cli_be_deaf(void) {
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+}

@@ -168,7 +168,8 @@ SGFS_API void sgfs_config_stop(sgfs_config *cfg);
 /* Several processes that work together ("run.mpi"): how it went in this one so far, to all of them.
  * Every one gets the first failure of any, with its sentence, else SGFS_OK; and its rank of how many,
  * each NULL or filled in. All of them have to call it, but one that gives up calls it wherever the
- * others are, which would wait for it otherwise. Alone it hands back what it got, as rank 0 of 1. */
+ * others are, which would wait for it otherwise. Alone it hands back what it got, as rank 0 of 1.
+ * To free the config and all that was opened with it waits for the others to do so. */
 SGFS_API sgfs_status sgfs_agree(const sgfs_config *cfg, sgfs_status status, int64_t *rank,
                                 int64_t *size, sgfs_err *err);
 

@@ -5,10 +5,13 @@
  * A complete run's file is put in order (sink/runstate.c). One that was stopped or that failed stays
  * a log with a state in it, to be taken up again.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+#include "base/scratch.h"
 #include "chain/dispersion.h"
 #include "chain/resume.h"
 #include "chain/spread_check.h"
@@ -133,6 +136,21 @@ static sgfs_status keep_effects(sgfs_run *run, sgfs_err *err) {
     return status;
 }
 
+/* Of several processes, what this one had to send. */
+static void tell_traffic(const sgfs_run *run) {
+    const sgfsi_comm *comm = run->model->ctx.comm;
+    const sgfsi_traffic sent = sgfsi_comm_traffic(comm);
+    char bytes[24];
+    double kept = 0;
+    for (int64_t c = 0; c < run->plan.chains; c++) kept += (double)run->chain[c].written;
+    if (comm->size == 1) return;
+    sgfsi_say(sgfsi_config_log(run->cfg), SGFS_DETAIL,
+              "Rank %lld of %lld has sent %s in %s meetings: %.3g bytes for each of %s draws kept.",
+              (long long)comm->rank, (long long)comm->size,
+              sgfsi_format_bytes((double)sent.bytes, bytes), SGFSI_COMMAS((double)sent.meetings),
+              (double)sent.bytes / fmax(kept, 1), SGFSI_COMMAS(kept));
+}
+
 sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
     char room[600];
     sgfs_err unsettled = {SGFS_OK, ""};
@@ -153,6 +171,7 @@ sgfs_status sgfs_run_close(sgfs_run *run, sgfs_err *err) {
     sgfsi_scope scope = sgfsi_context_enter(&run->model->ctx);
     if (status == SGFS_OK && !spoiled) status = hand_over(run, err);
     sgfsi_context_leave(scope);
+    tell_traffic(run);
     if (run->out.file == NULL && status == SGFS_OK) {
         char *state = strdup(state_of(run, room));
         if (state == NULL) return sgfsi_fail_memory(err, "the run");

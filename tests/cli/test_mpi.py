@@ -116,9 +116,10 @@ ALL = [(s, n) for s in SAMPLERS for n in (1, 2, 3, 4, 7)]
 def test_several_have_the_bits_of_one(site, alone, sampler, ranks):
     """Everything in the run file but times and the words of the command, whatever the threads are."""
     threads = () if ranks == 2 else ("--threads", 1 + ranks % 2)
-    done = site.together(ranks, *words_of(sampler), *threads, "--out", "many.run", "--overwrite")
+    done = site.together(ranks, *words_of(sampler), *threads, "--out", "many.run", "--overwrite", "--verbose")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("parameter ") == 1 and done.stderr.count("-> many.run") == 1  # one of them speaks
+    assert done.stderr.count(f"Rank 0 of {ranks} has sent ") == (ranks > 1), done.stderr
     assert_same(alone(sampler), site.folder / "many.run")
 
 
@@ -225,7 +226,7 @@ def test_asked_to_stop(site, number, rank):
 def test_killed_at_any_moment(site, alone, time_of_kill):
     """The others end within seconds, and the run goes on with another number of ranks, to the same file."""
     chance = random.Random(811 + time_of_kill)
-    words = (*words_of("nuts")[:-len(LENGTHS)], "--warmup", 20, "--draws", 60, "--seed", 3)
+    words = (*words_of("nuts")[:-len(LENGTHS)], "--warmup", 10, "--draws", 40, "--seed", 3)
     whole, run = site.folder / "whole.run", site.folder / "fit.run"
     if not whole.exists():
         site.ok("sample", *words, "--threads", 1, "--out", whole, "-q")

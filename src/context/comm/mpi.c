@@ -78,6 +78,7 @@ static sgfs_status open(sgfsi_comm *c, sgfs_err *err) {
 
 static void close_world(sgfsi_comm *c) {
     world *w = c->state;
+    w->mpi->wait();
     free(w->first);
     free(w);
 }

@@ -139,9 +139,14 @@ static int broadcast(int64_t bytes, void *data, char *why, size_t room) {
     return explain(code, "MPI_Bcast", why, room);
 }
 
+static void wait_for_all(void) {
+    if (!failed && MPI_Barrier(all) != MPI_SUCCESS) failed = true;
+}
+
 __attribute__((visibility("default"))) extern const sgfsi_mpi sgfsi_mpi_plugin;
 const sgfsi_mpi sgfsi_mpi_plugin = {.stamp = SGFSI_MPI_STAMP,
                                     .version = SGFS_VERSION_TEXT,
                                     .start = start,
                                     .gather = gather,
-                                    .broadcast = broadcast};
+                                    .broadcast = broadcast,
+                                    .wait = wait_for_all};

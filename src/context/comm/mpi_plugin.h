@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Raised when this struct or what its functions do changes. */
-#define SGFSI_MPI_STAMP  1
+#define SGFSI_MPI_STAMP  2
 #define SGFSI_MPI_SYMBOL "sgfsi_mpi_plugin"
 
 typedef struct sgfsi_mpi_world {
@@ -27,4 +27,5 @@ typedef struct sgfsi_mpi {
     int (*gather)(const int64_t *first, int64_t bytes, int64_t stride, void *data, char *why,
                   size_t room);
     int (*broadcast)(int64_t bytes, void *data, char *why, size_t room);
+    void (*wait)(void); /* until all others wait, too: whoever leaves first may end them */
 } sgfsi_mpi;
