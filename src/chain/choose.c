@@ -73,11 +73,6 @@ static const double enough = 400;  /* effective draws */
 #define MOST_WORK (600 * 20e9 / 2) /* multiplications in ten minutes */
 /* With fewer of the trial accepted the weights have a tail that 64 pairs do not show. */
 static const double least_accepted = 0.6;
-/* Of the log weight of a pair 5 sd out. At 25/4 weights are just without variance, and a chain stays
- * there for hundreds of iterations; but what matters to a run of thousands of draws comes earlier. A
- * place with this excess has the posterior mass exp(-25/2 + 3.5), a ten thousandth: at 4.9 (four
- * events in 3,000 rows) sds were 1 to 2 % small in short runs, and 8 % large in a long one. */
-static const double most_excess = 3.5;
 /* Of the intercept's information, the sum of the rows' means or weights: an eta of 30 makes of it a
  * rounding of 0.3 in the log density. */
 static const double most_rounding = 0.01;
@@ -267,7 +262,7 @@ static sgfs_status weigh(field *f, sgfsi_forecast *ahead, sgfs_err *err) {
     else status = sgfsi_hill_find(h, m, how.threads, &plan->found, err);
     if (status == SGFS_ENUMERIC && f->no_anchor != NULL) return SGFS_OK; /* there are others */
     if (status != SGFS_OK) return status;
-    f->heavy = h->excess >= most_excess;
+    f->heavy = sgfsi_hill_is_heavy(h);
     if (!few) plan->hill = h;
     if (h->accept >= least_accepted && !f->heavy) f->cost[PAIRS] = h->tau * one;
     /* its proposals are the same; still it is better than any approximation */

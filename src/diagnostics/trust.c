@@ -183,6 +183,11 @@ static void check_spread(judge *j) {
 
 /* A few draws far from all the rest, which make the mean and the sd what they are. */
 static void check_tails(judge *j) {
+    const sgfsi_json *info = sgfsi_json_get(j->d->header, "sampler_info");
+    if (sgfsi_json_get_flag(sgfsi_json_get(info, "pairs"), "heavy"))
+        find(j, SGFS_GRADE_CARE, NOTHING,
+             "the posterior has tails that exact-pairs may not have reached, so that standard "
+             "deviations may be too small: compare with --sampler exact-hmc");
     const sgfs_summary_row *worst = NULL;
     double most = TAIL_MOST;
     for (const sgfs_summary_row *row = j->s->row; row < j->s->row + j->s->dim; row++) {

@@ -40,6 +40,9 @@ typedef struct sgfsi_hill {
     double seconds;
 } sgfsi_hill;
 
+/* Are there tails that few pairs reach? */
+bool sgfsi_hill_is_heavy(const sgfsi_hill *h);
+
 /* Is there no hill to look for, and why? A sentence, or NULL. */
 const char *sgfsi_hill_refuses(const sgfs_model *m);
 /* The anchor's arrays are borrowed. The same bits for any number of threads. */

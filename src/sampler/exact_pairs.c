@@ -85,6 +85,7 @@ static sgfs_status open_hill(sgfs_sampler *s, pairs *e, sgfs_err *err) {
     s->full.rows_touched += h->passes * s->model->data->N;
     sgfsi_json *o = sgfsi_json_object();
     SGFSI_JSON(o, h, shift, accept, tau, excess, seconds);
+    sgfsi_json_flag(o, "heavy", sgfsi_hill_is_heavy(h));
     sgfsi_json_put(s->report, "pairs", o);
     if (isfinite(h->tau)) sgfsi_json_num(s->report, "tau_predicted", h->tau);
     sgfsi_say(s->log, SGFS_DETAIL,

@@ -119,6 +119,8 @@ def test_a_tail_that_few_proposals_reach_is_seen(site):
             told = header(site)
             assert told["sampler"] == "exact-hmc" and "heavier tails" in told["chosen"]
     assert sd[0] / sd[1] == pytest.approx(1, abs=0.09)
+    done = sample(plain, "tail.csv", "--sampler", "exact-pairs", "--threads", "1")
+    assert "tails that exact-pairs may not have reached" in done.stdout.splitlines()[0], done.stdout
 
 
 def test_chains_in_lock_step_where_a_tail_is_between_parameters(site):
@@ -136,6 +138,19 @@ def test_chains_in_lock_step_where_a_tail_is_between_parameters(site):
     told = header(site)
     assert told["sampler"] == "exact-hmc" and "heavier tails" in told["chosen"]
     assert told["draws"] <= 300, "it need not be doubled"
+
+
+def test_a_centre_beside_the_hill_is_none(site):
+    """No events and a wide prior: half of the proposals expect e^100 of them, and the mean of their gradients points to
+    -1e29, where all weights are rounded to the same. By integration the mean is -81.0 and the sd 59.9."""
+    save(site.folder / "none.csv", np.zeros((4, 1)), np.zeros(4))
+    plain = Sgfs(site.folder, prior=None)
+    assert sample(plain, "none.csv", "--prior-precision", "1e-4", model="poisson").returncode == 0
+    assert header(site)["sampler"] == "exact-hmc"
+    draws = site.draws("a.run")[..., 0]
+    assert abs(draws.mean() + 81) < 9 and draws.std() == pytest.approx(59.9, abs=8)
+    done = sample(plain, "none.csv", "--prior-precision", "1e-4", "--sampler", "exact-pairs", model="poisson")
+    assert done.returncode == 0 and not done.stdout.startswith("Trust:"), done.stdout + done.stderr
 
 
 def test_few_events_have_heavy_tails(site):

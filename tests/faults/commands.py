@@ -115,7 +115,7 @@ COMMANDS = [
     Command("summary json", f"summary {IN}/words.run --json"),
     Command("summary odds", f"summary {IN}/fit.run --odds --interval 0.95,hdi --sort effect --wide"),
     Command("summary csv", f"summary {IN}/words.run --odds --params a* --csv"),
-    Command("summary groups", f"summary {IN}/groups.run --effects animal --top 2 --verbose"),
+    Command("summary groups", f"summary {IN}/groups.run --groups animal --top 2 --verbose"),
     Command("compare", f"compare {IN}/fit.run --reference {IN}/mode.json"),
     Command("compare runs", f"compare {IN}/fit.run --reference {IN}/cv.run --json"),
     Command("compare several", f"compare {IN}/fit.run {IN}/cv.run"),
@@ -168,7 +168,7 @@ COMMANDS = [
     Command("a part is missing", f"sample --sketch {IN}/marks-1", code=2),
     Command("a damaged sketch", f"sample --sketch {IN}/damaged.sketch", code=6),
     # What is refused.
-    Command("an odd formula", f"sample logistic {CSV} --formula y~a*b", code=2),
+    Command("an odd formula", f"sample logistic {CSV} --formula y~a+(b", code=2),
     Command("exists", f"sample logistic --data {IN}/packed.sgd --sampler sgld --batch 8 --out fit.run",
             changes=("fit.run",), code=2),
     Command("an input", "pack numbers.csv --out numbers.csv --overwrite", changes=("numbers.csv",), code=2),
