@@ -220,6 +220,7 @@ static const sgfs_option options[] = {
 const sgfs_sampler_kind sgfs_sampler_groups = {
     .name = "groups",
     .help = "exact draws of effects that vary between groups, and of all else",
+    .instead = "groups", /* no other one knows them */
     .options = options,
     .exact = true,
     .groups = true,

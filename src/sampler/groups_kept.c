@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * groups_kept.c: some draws of the effects of all groups, for predictions and exports. A million
  * groups have no room in a run file as draws like any other: of the draws that a chain hands over,
- * a few are kept with all effects, evenly spaced over the chain, however long it becomes. Single
- * precision is far finer than any Monte Carlo error.
+ * a few are kept with all effects, evenly spaced over the chain, however long it becomes or how
+ * early it ends. Single precision is far finer than any Monte Carlo error.
+ *
+ * All are kept until the room for twice as many as are wanted is full; then every second one goes,
+ * and from there on every second one is kept. So there are always as many as are wanted, and at most
+ * twice as many, and the number of draws that were planned changes nothing.
  */
 #include <stdlib.h>
 
 #include "sampler/groups.h"
 
-enum { USUAL = 400, LEAST = 16 };       /* draws of all chains together */
-static const double usual_bytes = 16e6; /* of more than LEAST draws */
+enum { USUAL = 400, LEAST = 16 };      /* draws of all chains together that are wanted */
+static const double usual_bytes = 8e6; /* of more than LEAST draws */
 
 static int64_t numbers_of(const sgfsi_mixed *m) {
     int64_t sum = 0;
@@ -20,14 +24,13 @@ static int64_t numbers_of(const sgfsi_mixed *m) {
 sgfs_status sgfsi_groups_keep_open(sgfsi_groups_chain *e, sgfs_err *err) {
     sgfsi_groups_kept *k = &e->draws;
     const sgfsi_plan *plan = e->sampler->plan;
-    int64_t draws = plan->draws / (plan->thin > 0 ? plan->thin : 1);
     k->numbers = numbers_of(e->mixed);
     double fit = usual_bytes / (sizeof(float) * (double)k->numbers);
     double want = fmax(LEAST, fmin(USUAL, floor(fit)));
     if (!sgfsi_config_auto(plan->cfg, "sampler.keep_groups"))
         want = sgfsi_config_num(plan->cfg, "sampler.keep_groups");
-    k->room = (int64_t)ceil(want / (double)plan->chains);
-    k->every = k->room > 0 && draws > k->room ? (draws + k->room - 1) / k->room : 1;
+    k->room = 2 * (int64_t)ceil(want / (double)plan->chains);
+    k->every = 1;
     if (k->room == 0) return SGFS_OK;
     k->u = sgfsi_arena_alloc(e->sampler->arena, k->room * k->numbers, sizeof *k->u);
     return k->u != NULL ? SGFS_OK

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from cli_program import Sgfs, write
+from resumed import contents
 
-USAGE, DATA, BAD_RUN = 2, 3, 4
+USAGE, DATA, BAD_RUN, STOPPED = 2, 3, 4, 75
 LENGTHS = ("--warmup", "80", "--draws", "200", "--chains", "2")
 KEPT = struct.pack("<I", 0x80000004)
 
@@ -83,11 +84,11 @@ def by_hand(site, theta, u, slopes=False):
 @pytest.mark.parametrize("words", [(), ("--standardize",)])
 def test_probabilities_of_known_groups_are_those_of_their_draws(site, words):
     theta, u = run(site, "logistic", "--formula", "y ~ x + (1 + x|user) + (1|item)", "--keep-groups", "50", *words)
-    assert len(u) == 50 and u.shape[1] == 12 * 2 + 5
+    assert len(u) == 100 and u.shape[1] == 12 * 2 + 5  # twice as many as are wanted, until there is no room
     p, said = predicted(site)
     eta = by_hand(site, theta, u, slopes=True)
     assert np.allclose(p, inverse_logit(eta), rtol=1e-9)
-    assert said["draws"] == 50 and said["rows_with_new_groups"] == 0
+    assert said["draws"] == 100 and said["rows_with_new_groups"] == 0
     site.ok("predict", "fit.run", "--data", "a.csv", "--out", "p.csv", "--overwrite", "-q")
     table = np.genfromtxt(site.folder / "p.csv", delimiter=",", names=True, deletechars="")
     assert np.allclose(table["p[1]"], inverse_logit(eta).mean(1), rtol=1e-9)
@@ -236,12 +237,25 @@ def test_the_summary_says_what_was_accepted_and_what_a_draw_costs(site):
 def test_how_many_draws_are_kept(site):
     words = ("--formula", "y ~ x + (1|user)")
     _, u = run(site, "logistic", *words, "--keep-groups", "10")
-    assert u.shape == (10, 12)
-    chain, draw, _ = kept_effects(site.folder / "fit.run")
-    assert list(chain) == [0] * 5 + [1] * 5 and list(draw) == [39, 79, 119, 159, 199] * 2
+    assert u.shape == (12, 12)
+    chain, draw, _ = kept_effects(site.folder / "fit.run")  # room for twice five: each time it was full every second went
+    assert list(chain) == [0] * 6 + [1] * 6 and list(draw) == [31, 63, 95, 127, 159, 191] * 2
     site.ok("sample", "--resume", "fit.run", "--draws", "500", "-q")
     _, draw, u = kept_effects(site.folder / "fit.run")
-    assert list(draw) == [159, 319, 479] * 2  # when there was no room for a sixth, every second one went, twice
+    assert list(draw) == [63, 127, 191, 255, 319, 383, 447] * 2
+    site.ok("sample", "logistic", "--data", "a.csv", *words, *LENGTHS, "--keep-groups", "10", "--draws", "500", "--out",
+            "long.run", "--overwrite", "-q")
+    assert contents(site.folder / "long.run")[1:] == contents(site.folder / "fit.run")[1:]  # however long was planned
+    # Nor does it matter how much of what was planned was drawn.
+    begin = ("sample", "logistic", "--data", "a.csv", *words, *LENGTHS, "--draws", "100000000", "--out", "early.run")
+    made = 0
+    while made == 0:  # a busy machine may not get as far
+        done = site(*begin, "--max-time", "0.5", "-q")
+        assert done.returncode == STOPPED, done.stderr
+        begin = ("sample", "--resume", "early.run")
+        made = site.draws("early.run").shape[1] if "before the first draw" not in done.stderr else 0
+    _, draw, _ = kept_effects(site.folder / "early.run")
+    assert min(made, 400) <= len(draw) <= 800 and predicted(site, out="early.run")[1]["draws"] == len(draw)
     site.ok("sample", "logistic", "--data", "a.csv", *words, *LENGTHS, "--keep-groups", "0", "--out", "none.run",
             "--overwrite", "-q")
     none = site("predict", "none.run", "--data", "a.csv")

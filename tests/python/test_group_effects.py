@@ -24,7 +24,7 @@ def test_effects_are_there_by_factor(fit):
     shop, day = fit.effects["shop"], fit.effects["day"]
     assert sorted(shop.groups) == [f"s{k}" for k in range(7)] and shop.effects == ("intercept", "x")
     assert sorted(map(float, day.groups)) == [1, 2, 3, 4, 5] and day.effects == ("intercept",)
-    assert shop.draws.shape == (2, 20, 7, 2) and day.draws.shape == (2, 20, 5, 1) and list(shop.at[:2]) == [9, 19]
+    assert shop.draws.shape == (2, 25, 7, 2) and day.draws.shape == (2, 25, 5, 1) and list(shop.at[:2]) == [7, 15]
     assert shop.rows.sum() == 300 and shop.mean.shape == shop.sd.shape == (7, 2)
     assert (abs(shop.draws.mean((0, 1)) - shop.mean) < shop.sd).all()
     table = fit.summary_dict(groups="shop", top=3)
@@ -38,9 +38,9 @@ def test_effects_are_there_by_factor(fit):
 def test_predictions_by_hand(fit, table):
     shop, day, at = fit.effects["shop"], fit.effects["day"], fit.effects["shop"].at
     draws = {name: fit[name][:, at].reshape(-1) for name in fit.names}
-    u = shop.draws.reshape(40, 7, 2)[:, [shop.groups.index(s) for s in table["shop"]]]
+    u = shop.draws.reshape(50, 7, 2)[:, [shop.groups.index(s) for s in table["shop"]]]
     place = {float(name): k for k, name in enumerate(day.groups)}
-    v = day.draws.reshape(40, 5)[:, [place[float(d)] for d in table["day"]]]
+    v = day.draws.reshape(50, 5)[:, [place[float(d)] for d in table["day"]]]
     x = np.asarray(table["x"])
     eta = draws["intercept"][:, None] + np.outer(draws["x"], x) + u[..., 0] + u[..., 1] * x + v
     assert np.allclose(fit.predict(table), eta.mean(0), rtol=1e-6)

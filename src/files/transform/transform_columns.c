@@ -728,6 +728,7 @@ static sgfs_status recall_words(sgfsi_transform *s, const sgfsi_json *saved, sgf
         status =
             word != NULL ? copy_words(s, j, count, word, err) : sgfsi_fail_memory(err, "the words");
         if (status == SGFS_OK) status = make_levels(s, j, err);
+        if (status != SGFS_OK) return status;
         /* files of before have the first word that is not missing */
         int64_t first = count > 1 && is_missing_word(w->dictionary[j].word[0]);
         int64_t left_out = sgfsi_json_get_int(column, "left_out", first);
