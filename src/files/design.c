@@ -340,7 +340,9 @@ static sgfs_status read_files(sgfs_data *d, sgfsi_files *files, const sgfs_confi
                               : sgfsi_fail_memory(err, "the list of files");
     for (int64_t i = 0; i < files->count && status == SGFS_OK; i++)
         sgfsi_fingerprint_begin(&d->print[i], files->path[i], &d->table);
-    if (status == SGFS_OK && sgfsi_formula_counts(d->cfg))
+    bool counts = false;
+    if (status == SGFS_OK) status = sgfsi_formula_counts(d->cfg, &counts, err);
+    if (status == SGFS_OK && counts)
         status = sgfsi_counts_to_rows(&d->table, d->path, options.most_bytes, err);
     if (status == SGFS_OK && d->table.y != NULL) {
         d->y = d->table.y;

@@ -415,7 +415,9 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
             err, SGFS_EUSAGE,
             "Groups have no meaning for sgfs pack: pack the columns as they are, groups "
             "as numbers, and say it to sgfs sample.");
-    if (sgfsi_formula_counts(job->cfg))
+    bool counts;
+    if (sgfsi_formula_counts(job->cfg, &counts, err) != SGFS_OK) return sgfsi_why(err);
+    if (counts)
         return sgfsi_fail(
             err, SGFS_EUSAGE,
             "cbind() has no meaning for sgfs pack: pack both columns as they are, and "

@@ -121,52 +121,57 @@ static const char *name_level(sgfs_data *d, int64_t columns, const sgfsi_diction
     return sgfsi_arena_text(&d->arena, text);
 }
 
+/* Rows are put together by one column after the other, and numbered anew each time: numbers of
+ * combinations that do not occur would soon be too large to tell neighbours apart. */
 static sgfs_status open_factor(sgfs_data *d, const sgfsi_term_spec *spec,
                                const sgfsi_group_words *kept, const char *name,
                                sgfsi_factor *factor, sgfs_err *err) {
-    double *cell = malloc((size_t)d->table.rows * 2 * sizeof *cell), *key = cell + d->table.rows;
-    double *value[SGFSI_MOST_NESTED + 1] = {NULL};
-    int64_t count[SGFSI_MOST_NESTED] = {0}, levels = 0;
+    const int64_t rows = d->table.rows;
+    double *cell = malloc((size_t)(rows * (spec->columns + 1)) * sizeof *cell);
+    double *value[SGFSI_MOST_NESTED] = {NULL}, *key = NULL, *met = NULL;
+    int64_t levels = 1;
     const sgfsi_dictionary *words[SGFSI_MOST_NESTED];
     sgfs_status status = cell != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the groups");
     for (int64_t c = 0; c < spec->columns && status == SGFS_OK; c++) {
+        double *own = cell + c * rows;
         words[c] = words_of(kept, spec->column[c]);
         factor->column[c] = sgfsi_arena_text(&d->arena, spec->column[c]);
         factor->words[c] = words[c] != NULL;
-        status = read_cells(d, spec->column[c], cell, err);
-        if (status == SGFS_OK) count[c] = number_values(d, cell, &value[c]);
-        if (status == SGFS_OK && count[c] == 0) status = sgfsi_fail_memory(err, "the groups");
-        for (int64_t i = 0; i < d->table.rows && status == SGFS_OK; i++)
-            key[i] = c > 0 ? key[i] * (double)count[c] + cell[i] : cell[i];
+        status = read_cells(d, spec->column[c], own, err);
+        if (status != SGFS_OK) break;
+        int64_t count = number_values(d, own, &value[c]);
+        if ((double)levels * (double)count > 9007199254740992.0)
+            status =
+                sgfsi_fail(err, SGFS_EDATA, "%s: \"%.60s\" has more groups than can be told apart.",
+                           d->path, name);
+        if (c == 0) key = memcpy(cell + spec->columns * rows, own, (size_t)rows * sizeof *key);
+        for (int64_t i = 0; i < rows && c > 0; i++) key[i] = key[i] * (double)count + own[i];
+        levels = count;
+        if (c > 0 && count > 0 && status == SGFS_OK) {
+            levels = number_values(d, key, &met);
+            free(met);
+        }
+        if (levels == 0) status = sgfsi_fail_memory(err, "the groups");
     }
-    if (status == SGFS_OK) levels = number_values(d, key, &value[SGFSI_MOST_NESTED]);
-    int32_t *code = sgfsi_arena_alloc(&d->arena, d->table.rows, sizeof *code);
+    int32_t *code = sgfsi_arena_alloc(&d->arena, rows, sizeof *code);
     factor->level = sgfsi_arena_alloc(&d->arena, levels, sizeof *factor->level);
-    if (status == SGFS_OK && (levels == 0 || code == NULL || factor->level == NULL))
+    if (status == SGFS_OK && (code == NULL || factor->level == NULL))
         status = sgfsi_fail_memory(err, "the groups");
-    if (status == SGFS_OK) {
-        memset(code, -1, (size_t)d->table.rows * sizeof *code);
-        for (int64_t i = 0; i < d->N; i++) {
-            int64_t at = sgfsi_data_table_row(d, i);
-            code[at] = (int32_t)key[at];
-        }
-    }
-    for (int64_t g = 0; g < levels && status == SGFS_OK; g++) {
-        int64_t place[SGFSI_MOST_NESTED];
-        double rest = value[SGFSI_MOST_NESTED][g];
-        for (int64_t c = spec->columns - 1; c >= 0; c--) {
-            place[c] = (int64_t)fmod(rest, (double)count[c]);
-            rest = floor(rest / (double)count[c]);
-        }
-        factor->level[g] = name_level(d, spec->columns, words, value, place);
-        if (factor->level[g] == NULL) status = sgfsi_fail_memory(err, "the groups");
+    if (status == SGFS_OK) memset(code, -1, (size_t)rows * sizeof *code);
+    for (int64_t i = 0; i < d->N && status == SGFS_OK; i++) {
+        int64_t at = sgfsi_data_table_row(d, i), place[SGFSI_MOST_NESTED];
+        code[at] = (int32_t)key[at];
+        if (factor->level[code[at]] != NULL) continue;
+        for (int64_t c = 0; c < spec->columns; c++) place[c] = (int64_t)cell[c * rows + at];
+        factor->level[code[at]] = name_level(d, spec->columns, words, value, place);
+        if (factor->level[code[at]] == NULL) status = sgfsi_fail_memory(err, "the groups");
     }
     factor->name = name;
     factor->columns = spec->columns;
     factor->code = code;
     factor->levels = levels;
     free(cell);
-    for (int c = 0; c <= SGFSI_MOST_NESTED; c++) free(value[c]);
+    for (int c = 0; c < SGFSI_MOST_NESTED; c++) free(value[c]);
     return status;
 }
 
@@ -197,10 +202,11 @@ static sgfs_status open_term(sgfs_data *d, const sgfsi_term_spec *spec, sgfsi_te
             found++;
         }
         if (found == 0)
-            return sgfsi_fail(err, SGFS_EUSAGE,
-                              "%s: a slope of \"%.60s\" varies between groups, which is no feature: "
-                              "add it in front of the brackets, too.",
-                              d->path, spec->slope[k]);
+            return sgfsi_fail(
+                err, SGFS_EUSAGE,
+                "%s: a slope of \"%.60s\" varies between groups, which is no feature: "
+                "add it in front of the brackets, too.",
+                d->path, spec->slope[k]);
     }
     return SGFS_OK;
 }

@@ -45,6 +45,19 @@ def test_a_formula_says_what_options_say(site):
     assert names(site) == ["intercept", "x", "log1p(z)", "sd_user[intercept]", "icc_user"]
 
 
+def test_groups_of_many_columns_stay_apart(sgfs):
+    """10,000^3 x 20,000 combinations are more than a double counts; those that occur are 20,000, each with its name."""
+    n = 20_000
+    rows = [f"{k % 7},{k // 2},{k // 2},{k // 2},{k},{k % 3 % 2}" for k in range(n)]
+    write(sgfs.folder / "d.csv", ["x,a,b,c,d,y", *rows])
+    sgfs.ok("sample", "logistic", "--data", "d.csv", "--formula", "y ~ x + (1 | a:b:c:d)", "--warmup", "2", "--draws", "4",
+            "--chains", "1", "--keep-groups", "0", "--out", "fit.run", "-q")
+    header, found = blocks(sgfs.folder / "fit.run")
+    assert header["model_info"]["groups"][0]["levels"] == n
+    levels = json.loads(next(payload for kind, *_, payload in found if kind == EFFECTS))["terms"][0]["levels"]
+    assert levels == [f"{k // 2}:{k // 2}:{k // 2}:{k}" for k in range(n)]
+
+
 @pytest.mark.parametrize("formula,expected", [
     ("y ~ 1 + (1|user)", ["intercept", "sd_user[intercept]"]),
     ("y ~ 0 + x + (1|user)", ["x", "sd_user[intercept]"]),

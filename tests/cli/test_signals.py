@@ -74,6 +74,7 @@ PHASES = {
     "pack": ("pack", "-", "--out", "packed.sgd"),
     "simulate": ("simulate", "linear", "--rows", "1000000000", "--dim", "3", "--out", "rows.sgd"),
     "predict": ("predict", "fit.run", "--data", "-"),
+    "sketch": ("sketch", "logistic", "--data", "-", "--out", "packed.sgd"),
 }
 
 

@@ -63,6 +63,7 @@ COMMANDS = [
     sample("groups", f"logistic {CSV} --target y --features b --groups (1|animal)"),
     sample("formula", f"linear {CSV} --formula a~.-c+(1+b||animal) --quiet"),
     sample("formula of all sorts", f"logistic {CSV} --formula y~poly(a,2)*animal+I(b^2)+scale(c)-1 --sampler laplace --quiet"),
+    sample("binomial counts", f"logistic --data {IN}/counts.csv --formula cbind(count,time)~a --sampler laplace --quiet"),
     sample("groups of two threads", f"poisson --data {IN}/counts.csv --formula count~a+(1|time) --quiet",
            short=SHORT.replace("--threads 1", "--threads 2")),
     sample("scan", f"logistic --data {IN}/packed.sgd --sampler exact-rows --scan on --quiet"),
@@ -309,7 +310,7 @@ def make_inputs(folder, program, model):
             f"--out {IN}/curve.run",
             f"sample linear --data {IN}/missing.csv --na mean --sampler laplace {SHORT} --out {IN}/missing.run",
             f"sample logistic --data {IN}/words.csv --formula y~b+(1|animal) {SHORT} --out {IN}/groups.run",
-            f"sample logistic --data {IN}/words.csv --formula y~poly(a,2)*animal+I(b^2) --sampler laplace {SHORT} "
+            f"sample logistic --data {IN}/words.csv --formula y~poly(a,2)*animal+animal:C(b)+C(c) --sampler laplace {SHORT} "
             f"--out {IN}/formula.run",
             f"sample logistic --data {IN}/dates.csv --target y --date when --sampler laplace {SHORT} --out {IN}/dates.run",
             f"optimize logistic --data {IN}/packed.sgd --out {IN}/mode.json",

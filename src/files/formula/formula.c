@@ -42,15 +42,16 @@ sgfs_status sgfsi_formula_mark(const char *text, int64_t cols, char *const *name
     return status;
 }
 
-bool sgfsi_formula_counts(const sgfs_config *cfg) {
+sgfs_status sgfsi_formula_counts(const sgfs_config *cfg, bool *counts, sgfs_err *err) {
     sgfsi_arena arena = {NULL};
     sgfsi_formula f;
     const char *text = sgfsi_config_text(cfg, "data.formula");
-    bool counts = text[0] != '\0' &&
-                  sgfsi_formula_parse(text, 0, NULL, &arena, &f, NULL) == SGFS_OK &&
-                  f.failures != NULL;
+    *counts = false;
+    if (text[0] == '\0') return SGFS_OK;
+    sgfs_status status = sgfsi_formula_parse(text, 0, NULL, &arena, &f, NULL);
+    *counts = status == SGFS_OK && f.failures != NULL;
     sgfsi_arena_free(&arena);
-    return counts;
+    return status == SGFS_ENOMEM ? sgfsi_fail_memory(err, "the formula") : SGFS_OK;
 }
 
 /* ---- lists of columns ------------------------------------------------------------------------ */

@@ -22,8 +22,9 @@
  * where options say the same thing again. NULL on failure. */
 sgfs_config *sgfsi_formula_expand(const sgfs_config *cfg, sgfs_err *err);
 
-/* Is the target of --formula cbind(successes, failures)? False where it is not understood, too. */
-bool sgfsi_formula_counts(const sgfs_config *cfg);
+/* Is the target of --formula cbind(successes, failures)? Not where it is not understood. Fails for
+ * want of memory alone. */
+sgfs_status sgfsi_formula_counts(const sgfs_config *cfg, bool *counts, sgfs_err *err);
 /* The terms of --groups, their names from the arena. */
 sgfs_status sgfsi_formula_groups(const char *text, sgfsi_arena *arena, sgfsi_group_spec *spec,
                                  sgfs_err *err);

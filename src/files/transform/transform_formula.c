@@ -863,35 +863,50 @@ static void tell_formula(const sgfsi_transform *s, sgfsi_json *out) {
     }
 }
 
-static bool recall_values(part *p, const sgfsi_json *saved) {
+/* Was it the next one of those that are numbered from 0? */
+static sgfs_status recalled(const sgfsi_transform *s, int64_t number, int64_t next, sgfs_err *err) {
+    if (number < 0) return sgfsi_fail_memory(err, "the words of a formula");
+    return number == next ? SGFS_OK : sgfsi_transform_damaged(s, err);
+}
+
+static sgfs_status recall_values(const sgfsi_transform *s, part *p, const sgfsi_json *saved,
+                                 sgfs_err *err) {
     const sgfsi_json *list = sgfsi_json_get(saved, "of");
     const int64_t count = sgfsi_json_length(list);
     double x;
     for (int64_t i = 0; i < count; i++) {
-        bool good = sgfsi_json_as_num(sgfsi_json_at(list, i), &x) && isfinite(x);
-        if (!good || number_of(p->value, bits_of(x), true, 0) != i) return false;
+        if (!sgfsi_json_as_num(sgfsi_json_at(list, i), &x) || !isfinite(x))
+            return sgfsi_transform_damaged(s, err);
+        sgfs_status status = recalled(s, number_of(p->value, bits_of(x), true, 0), i, err);
+        if (status != SGFS_OK) return status;
     }
     p->reference = sgfsi_json_get_int(saved, "left_out", -1);
-    if (p->reference >= 0 && p->reference < count) p->value->weight[p->reference] = 1;
-    return p->reference >= 0 && p->reference < count;
+    if (p->reference < 0 || p->reference >= count) return sgfsi_transform_damaged(s, err);
+    p->value->weight[p->reference] = 1;
+    return SGFS_OK;
 }
 
-static bool recall_combinations(const formula *t, block *b, const sgfsi_json *saved) {
+static sgfs_status recall_combinations(const sgfsi_transform *s, block *b, const sgfsi_json *saved,
+                                       sgfs_err *err) {
+    const formula *t = s->self;
     const sgfsi_json *codes = sgfsi_json_get(saved, "codes");
     const int64_t all = sgfsi_json_length(codes), count = all / b->words;
-    if (all < 0 || all % b->words != 0) return false;
+    if (all < 0 || all % b->words != 0) return sgfsi_transform_damaged(s, err);
     for (int64_t k = 0; k < count; k++) {
-        int64_t id = -1, code;
-        for (int i = 0; i < b->words; i++) {
+        int64_t id = 0, code;
+        for (int i = 0; i < b->words && id >= 0; i++) {
             bool good = sgfsi_json_as_int(sgfsi_json_at(codes, k * b->words + i), &code);
-            if (!good || code < 0 || code >= levels_of(&t->part[b->word[i]])) return false;
+            if (!good || code < 0 || code >= levels_of(&t->part[b->word[i]]))
+                return sgfsi_transform_damaged(s, err);
             id = i == 0 ? code : number_of(b->pair[i], pair_of(id, code), true, 0);
-            if (id < 0) return false;
         }
-        if (id != k) return false;
+        sgfs_status status = recalled(s, id, k, err);
+        if (status != SGFS_OK) return status;
     }
     b->left_out = sgfsi_json_get_int(saved, "left_out", -1);
-    return b->left_out < count && (!b->joint || b->left_out >= 0 || count == 0);
+    return b->left_out < count && (!b->joint || b->left_out >= 0 || count == 0)
+               ? SGFS_OK
+               : sgfsi_transform_damaged(s, err);
 }
 
 static sgfs_status recall_formula(sgfsi_transform *s, const sgfsi_json *saved, sgfs_err *err) {
@@ -905,10 +920,10 @@ static sgfs_status recall_formula(sgfsi_transform *s, const sgfsi_json *saved, s
         status =
             err != NULL && err->code == SGFS_ENOMEM ? SGFS_ENOMEM : sgfsi_transform_damaged(s, err);
     if (status != SGFS_OK) return status;
-    bool good = true;
-    for (int64_t k = 0; good && k < t->parts; k++)
+    for (int64_t k = 0; status == SGFS_OK && k < t->parts; k++)
         if (t->part[k].words && t->part[k].coded.count == 0)
-            good = recall_values(&t->part[k], sgfsi_json_at(values, v++));
+            status = recall_values(s, &t->part[k], sgfsi_json_at(values, v++), err);
+    bool good = status == SGFS_OK;
     for (learner *l = t->learner; good && l != NULL; l = l->next) {
         sgfsi_expr *e = l->expr;
         const sgfsi_json *list = sgfsi_json_get(sgfsi_json_at(learnt, n++), "numbers");
@@ -918,11 +933,12 @@ static sgfs_status recall_formula(sgfsi_transform *s, const sgfsi_json *saved, s
         for (int64_t i = 0; good && i < e->learnt; i++)
             good = sgfsi_json_as_num(sgfsi_json_at(list, i), &e->learn[i]) && isfinite(e->learn[i]);
     }
-    for (int64_t k = 0; good && k < t->blocks; k++)
+    if (status == SGFS_OK && !good) status = sgfsi_transform_damaged(s, err);
+    for (int64_t k = 0; status == SGFS_OK && k < t->blocks; k++)
         if (t->block[k].words > 1)
-            good = recall_combinations(t, &t->block[k], sgfsi_json_at(combinations, c++));
+            status = recall_combinations(s, &t->block[k], sgfsi_json_at(combinations, c++), err);
     t->learnt = true;
-    return good ? place_columns(s, err) : sgfsi_transform_damaged(s, err);
+    return status == SGFS_OK ? place_columns(s, err) : status;
 }
 
 void sgfsi_formula_zero(sgfsi_transform *s) {

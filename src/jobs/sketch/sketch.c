@@ -614,6 +614,9 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
                          : at             ? work_on_part(s, err)
                          : columns        ? make_columns(s, err)
                                           : make_whole(s, err);
+    if (status == SGFS_ESTOPPED)
+        return sgfsi_fail(err, SGFS_ESTOPPED,
+                          "Stopped early: nothing was written. The same command starts over.");
     if (status != SGFS_OK) return status;
     const sgfsi_sketch *p = &s->made;
     s->info.step = sgfsi_sketch_steps[p->step];
