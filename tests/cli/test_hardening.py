@@ -4,6 +4,7 @@ somebody who uses a mistake of ours. Flags that the compiler at hand does not kn
 import os
 import platform
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 PROGRAM, BUILD = os.environ["SGFS"], Path(os.environ["SGFS_BUILD"])
 CACHE = dict(re.findall(r"^(\w+):\w+=(.*)$", (BUILD / "CMakeCache.txt").read_text(), re.M))
-FILES = [PROGRAM, *(str(p) for p in [BUILD / "libsgfs.so"] if p.exists())]
+FILES = [PROGRAM, *(str(p) for p in (BUILD / "libsgfs.so", BUILD / "libsgfs_mpi.so") if p.exists())]
 
 
 def tool(*words):
@@ -40,6 +41,19 @@ def test_a_library_beside_the_data_is_not_loaded(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_a_plug_in_from_folders_above_the_program_is_not_loaded(tmp_path):
+    folder = tmp_path / "a" / "b"
+    folder.mkdir(parents=True)
+    shutil.copy(PROGRAM, folder / "sgfs")
+    (tmp_path / "sgfs").mkdir()
+    for place in (tmp_path, tmp_path / "sgfs"):
+        (place / "libsgfs_mpi.so").write_bytes(b"this would be somebody's code")
+    (tmp_path / "d.csv").write_text("a,y\n" + "".join(f"{k % 7},{k % 3 % 2}\n" for k in range(40)))
+    done = subprocess.run([folder / "sgfs", "sample", "logistic", "--data", "d.csv", "--mpi"], cwd=tmp_path,
+                          capture_output=True, text=True)
+    assert done.returncode == 2 and "--mpi needs libsgfs_mpi.so" in done.stderr, done.stderr
+
+
 @hardened
 @pytest.mark.parametrize("file", FILES)
 def test_tables_of_the_linker_cannot_be_written_and_the_stack_not_be_executed(file):
@@ -60,7 +74,7 @@ def test_buffers_are_checked(file):
 
 @hardened
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="instructions of one machine")
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("file", [file for file in FILES if "mpi" not in file])  # whose plug-in is a page of code
 def test_calls_land_where_functions_begin_and_large_frames_are_touched_page_by_page(file):
     code = tool("objdump", "-d", "--no-show-raw-insn", file)
     assert not known("SGFS_HAS_fcf_protection_full") or code.count("endbr64") > 100

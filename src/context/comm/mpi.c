@@ -27,12 +27,15 @@ static bool is_used(const sgfs_config *cfg) {
     return sgfsi_config_row(cfg, "run.mpi") != NULL && sgfsi_config_flag(cfg, "run.mpi");
 }
 
-/* From the folder of this code: in a build (also of a library for some processors only), beside an
- * installed library (also of that sort), and as an installed program sees it. */
+/* From the folder of this code, or that of all processors where it is a library for some only: in a
+ * build, beside an installed library, and as an installed program sees it. Nowhere above: others may
+ * be allowed to write there. */
 static bool find_plugin(char *path, size_t room) {
-    static const char *const ways[] = {"", "../..", "sgfs", "../../sgfs", SGFSI_PLUGIN_FOLDER};
+    static const char *const ways[] = {"", "sgfs", SGFSI_PLUGIN_FOLDER};
     char folder[3000];
     if (!sgfsi_library_folder((const void *)file, folder, sizeof folder)) return false;
+    char *some = strstr(folder, "/glibc-hwcaps/");
+    if (some != NULL) *some = '\0';
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         snprintf(path, room, "%s/%s%s%s", folder, ways[i], ways[i][0] != '\0' ? "/" : "", file);
         if (access(path, F_OK) == 0) return true;
