@@ -364,3 +364,9 @@ def test_what_the_rows_do_not_have_is_refused(site, formula, why):
 def test_options_that_say_it_again_are_refused(site, words, why):
     done = site("pack", "a.csv", "--formula", "y ~ x*a", "--out", "no.sgd", *words)
     assert done.returncode == USAGE and why in done.stderr, done.stderr
+
+
+def test_an_identifier_is_to_be_left_out_of_the_formula(sgfs):
+    write(sgfs.folder / "ids.csv", ["x,y,name", *(f"{k % 7},{k % 3 % 2},nm{k}" for k in range(300))])
+    done = sgfs("sample", "logistic", "--data", "ids.csv", "--formula", "y ~ x*name", "--out", "no.run")
+    assert done.returncode == DATA and "Leave it out of the formula, or name it in --categorical." in done.stderr

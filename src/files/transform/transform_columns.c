@@ -491,6 +491,7 @@ static bool is_odd(const sgfsi_transform *s, int64_t j, remedy *by, char *out, s
 static sgfs_status refuse_odd_words(const sgfsi_transform *s, sgfs_err *err) {
     char what[400], first[400] = "", all[300] = "", lists[3][200] = {"", "", ""}, help[480] = "";
     int64_t odd = 0, at = -1;
+    const bool formula = ((const words *)s->self)->codes;
     unsigned char *named = sgfsi_arena_alloc(s->arena, s->in.cols + 1, 1);
     if (named == NULL) return sgfsi_fail_memory(err, "the words");
     const char *list = sgfsi_words_named(s->text, &(bool){false});
@@ -516,6 +517,8 @@ static sgfs_status refuse_odd_words(const sgfsi_transform *s, sgfs_err *err) {
                      help[0] != '\0' ? "; " : "", date, strchr(date, ',') != NULL ? "them" : "it");
     if (drop[0] != '\0' && help[0] != '\0')
         sgfsi_append(help, sizeof help, ", and --drop leaves the others out: --drop %.80s", drop);
+    else if (drop[0] != '\0' && formula)
+        sgfsi_append(help, sizeof help, "Leave %s out of the formula", odd > 1 ? "them" : "it");
     else if (drop[0] != '\0')
         sgfsi_append(help, sizeof help, "Leave %s out with --drop %.120s", odd > 1 ? "them" : "it",
                      drop);
@@ -524,6 +527,9 @@ static sgfs_status refuse_odd_words(const sgfsi_transform *s, sgfs_err *err) {
                           "%lld columns would hardly be of use as words: %s. %s; or name those "
                           "that are meant in --categorical.",
                           (long long)odd, all, help);
+    if (formula) /* its terms say how many columns that makes */
+        return sgfsi_fail(err, SGFS_EDATA, "column %s%s %s, or name it in --categorical.", first,
+                          first[strlen(first) - 1] == '.' ? "" : ".", help);
     return sgfsi_fail(
         err, SGFS_EDATA, "column %s%s %s, or name it in --categorical to get %lld columns of it.",
         first, first[strlen(first) - 1] == '.' ? "" : ".", help, (long long)width(s->self, at));
