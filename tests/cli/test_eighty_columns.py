@@ -64,9 +64,9 @@ def terminal(site):
 
 
 def broken_lines(terminal):
-    """Lines that the terminal had to break, but for the commands that were typed."""
+    """Lines that the terminal had to break, but for the commands that were typed, which may be echoed before the prompt."""
     joined = terminal.screen("-J", "-S", "-").splitlines()
-    return [line for line in joined if len(line.rstrip()) > 80 and not line.startswith("$ ")]
+    return [line for line in joined if len(line.rstrip()) > 80 and PROGRAM not in line]
 
 
 @needs_tmux
