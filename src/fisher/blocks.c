@@ -22,8 +22,8 @@
  * refactorising, where a factor that is updated by reflections knows only cond(K)^1/2. One
  * triangle is kept, so P stays symmetric, the lack of which is what makes such updates diverge.
  *
- * Behind its D x D numbers are D more, the room of a solution: one thread at a time may solve with
- * one matrix.
+ * Behind its D x D numbers are D more, the room of a solution in the host's memory: one thread at a
+ * time may solve with one matrix.
  */
 #include <math.h>
 #include <string.h>
@@ -207,7 +207,7 @@ static int64_t inverse_update(sgfs_sym *P, double decay, double weight, const sg
 }
 
 static void inverse_solve(const sgfs_sym *P, bool transposed, double *x) {
-    double *room = P->store + P->D * P->D;
+    double *room = P->room != NULL ? P->room : P->store + P->D * P->D;
     if (!transposed) return;
     memcpy(room, x, (size_t)P->D * sizeof *x);
     sgfsi_symv(P->device, P->D, P->store, room, x);

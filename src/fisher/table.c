@@ -38,8 +38,9 @@ sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs
                     .D = layout->D,
                     .store = kind->host ? SGFSI_DOUBLES(arena, kind->size(layout))
                                         : sgfsi_device_room(dev, kind->size(layout), arena)};
-    return A->store != NULL ? SGFS_OK
-                            : sgfsi_fail_memory(err, "a Fisher matrix (try --sampler sgfs-d)");
+    if (dev->ops->alloc != NULL) A->room = SGFSI_DOUBLES(arena, layout->D);
+    bool made = A->store != NULL && (dev->ops->alloc == NULL || A->room != NULL);
+    return made ? SGFS_OK : sgfsi_fail_memory(err, "a Fisher matrix (try --sampler sgfs-d)");
 }
 
 void sgfsi_sym_swap(sgfs_sym *A, sgfs_sym *B) {

@@ -106,6 +106,7 @@ sgfs_status sgfsi_mixed_open(sgfsi_mixed *m, const sgfs_model *model, sgfsi_aren
                        .base = model->base,
                        .terms = model->scales->groups->terms,
                        .sigma = model->base > d->p};
+    m->fixed.ctx.device = m->fixed.ctx.near; /* where its rows are */
     if (d->N > INT32_MAX)
         return sgfsi_fail(err, SGFS_EUSAGE, "%s: more than %d rows cannot have groups.", d->path,
                           INT32_MAX);
