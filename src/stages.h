@@ -257,7 +257,10 @@ struct sgfs_fisher_kind {
      * matrix; 0, or -1 when rounding spoilt it. NULL: only refactorising is known. */
     int64_t (*update)(sgfs_sym *L, double decay, double weight, const sgfs_scores *s,
                       const double *gbar, double *work);
-    void (*solve)(const sgfs_sym *L, bool transposed, double *x);      /* x = L^-1 x or L^-T x */
+    void (*solve)(const sgfs_sym *L, bool transposed, double *x); /* x = L^-1 x or L^-T x */
+    /* x = L^-T (L^-1 x + a z), z NULL: without it; in one answer of a device, where there are two of
+     * `solve`. NULL: those do. */
+    void (*solve_noisy)(const sgfs_sym *L, double a, const double *z, double *x);
     void (*mul_factor)(const sgfs_sym *L, bool transposed, double *x); /* x = L x or L' x */
     void (*mul)(const sgfs_sym *A, const double *x, double *y);        /* y = A x (not factored) */
     double (*trace)(const sgfs_sym *A);

@@ -109,6 +109,11 @@ static void solve(const sgfs_sym *L, bool transposed, double *x) {
     EACH_PART(L, p) sgfsi_trsv(L->device, p.M.d, p.M.a, transposed, x + p.M.first);
 }
 
+static void solve_noisy(const sgfs_sym *L, double a, const double *z, double *x) {
+    EACH_PART(L, p)
+    sgfsi_solve_noisy(L->device, p.M.d, p.M.a, a, z != NULL ? z + p.M.first : NULL, x + p.M.first);
+}
+
 static void mul_factor(const sgfs_sym *L, bool transposed, double *x) {
     EACH_PART(L, p) sgfsi_trmv(L->device, p.M.d, p.M.a, transposed, x + p.M.first);
 }
@@ -165,6 +170,7 @@ const sgfs_fisher_kind
             .factored = true,
             .size = whole_size,
             .work = whole_work,
+            .solve_noisy = solve_noisy,
             SGFSI_FISHER_SUMS,
             SGFSI_FISHER_FACTOR,
 },
@@ -176,6 +182,7 @@ const sgfs_fisher_kind
         .factored = true,
         .size = size,
         .work = work,
+        .solve_noisy = solve_noisy,
         SGFSI_FISHER_SUMS,
         SGFSI_FISHER_FACTOR,
 };

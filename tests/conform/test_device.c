@@ -300,6 +300,14 @@ static void test_solving_undoes_multiplying(void **state) {
             sgfsi_trsv(dev, D, L, transposed, got);
             sgfsi_trmv(dev, D, L, transposed, got);
             assert_same(dev->name, "trmv after trsv", D, got, x, 8 * rounding(D));
+            /* L (L' y) - a L z, for y = L^-T (L^-1 x + a z), is x */
+            double *z = transposed ? numbers(D, 62) : NULL;
+            sgfsi_solve_noisy(dev, D, L, -0.7, z, got);
+            sgfsi_trmv(host, D, L, true, got);
+            if (transposed) sgfsi_axpy(host, D, 0.7, z, got);
+            sgfsi_trmv(host, D, L, false, got);
+            assert_same(dev->name, "solve_noisy", D, got, x, 32 * rounding(D));
+            free(z);
             free(L);
             free(x);
             free(got);

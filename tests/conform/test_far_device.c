@@ -283,6 +283,10 @@ static int64_t far_inv_update(SGFSI_HERE, int64_t D, int64_t n, double *P, doubl
 static void far_trsv(SGFSI_HERE, int64_t D, const double *L, bool transposed, double *x) {
     sgfsi_trsv(blas, D, cells(L), transposed, x);
 }
+static void far_solve_noisy(SGFSI_HERE, int64_t D, const double *L, double a, const double *z,
+                            double *x) {
+    sgfsi_solve_noisy(blas, D, cells(L), a, z, x);
+}
 static void far_trmv(SGFSI_HERE, int64_t D, const double *L, bool transposed, double *x) {
     sgfsi_trmv(blas, D, cells(L), transposed, x);
 }
@@ -357,6 +361,7 @@ static const sgfsi_device_ops far_ops = {
     .chol_update = far_chol_update,
     .inv_update = far_inv_update,
     .trsv = far_trsv,
+    .solve_noisy = far_solve_noisy,
     .trmv = far_trmv,
     .symv = far_symv,
     .exp = sgfsi_vec_exp,

@@ -296,6 +296,17 @@ double sgfsi_trace_of(SGFSI_HERE, int64_t D, const double *A) {
     return sum;
 }
 
+void sgfsi_solve_noisy(SGFSI_HERE, int64_t D, const double *L, double a, const double *z,
+                       double *x) {
+    if (dev->ops->solve_noisy != NULL) {
+        dev->ops->solve_noisy(dev, D, L, a, z, x);
+        return;
+    }
+    sgfsi_trsv(dev, D, L, false, x);
+    for (int64_t j = 0; z != NULL && j < D; j++) x[j] += a * z[j];
+    sgfsi_trsv(dev, D, L, true, x);
+}
+
 void sgfsi_invert_triangle(SGFSI_HERE, int64_t D, const double *L, double *X) {
     memset(X, 0, (size_t)(D * D) * sizeof *X);
     for (int64_t j = 0; j < D; j++) {

@@ -225,6 +225,9 @@ typedef struct sgfsi_device_ops {
     void (*get_diag)(SGFSI_HERE, int64_t D, const double *A, double *d);
     double (*trace)(SGFSI_HERE, int64_t D, const double *A);
     void (*transpose)(SGFSI_HERE, int64_t D, double *A); /* in place */
+    /* x = L^-T (L^-1 x + a z); z NULL: without it */
+    void (*solve_noisy)(SGFSI_HERE, int64_t D, const double *L, double a, const double *z,
+                        double *x);
     /* A = (L L')^-1, both triangles */
     void (*invert_factor)(SGFSI_HERE, int64_t D, const double *L, double *A);
     /* lower triangle of A -> its eigenvectors, one in each row, by increasing eigenvalue w (D);
@@ -378,6 +381,8 @@ void sgfsi_add_diag(SGFSI_HERE, int64_t D, double c, const double *d, double *A)
 void sgfsi_get_diag(SGFSI_HERE, int64_t D, const double *A, double *d);
 double sgfsi_trace_of(SGFSI_HERE, int64_t D, const double *A);
 void sgfsi_transpose(SGFSI_HERE, int64_t D, double *A);
+void sgfsi_solve_noisy(SGFSI_HERE, int64_t D, const double *L, double a, const double *z,
+                       double *x);
 /* X = L^-T, both triangles: row j is L^-1 e_j. */
 void sgfsi_invert_triangle(SGFSI_HERE, int64_t D, const double *L, double *X);
 void sgfsi_invert_factor(SGFSI_HERE, int64_t D, const double *L, double *A);
