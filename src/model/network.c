@@ -58,7 +58,7 @@ void sgfsi_network_backward(const sgfsi_network *net, const sgfs_device *dev, co
         const sgfsi_layer *at = &net->layer[l];
         double *left = block[l - 1].left, *delta = at->in > 2 ? left : scratch;
         sgfsi_gemm_nn(dev, n, at->in, at->out, 1, errors, theta + at->offset, 0, back);
-        sgfsi_chain(dev, net->activation->unit, n, at->in - 1, block[l].right, back, delta);
+        sgfsi_slope_of(dev, net->activation->unit, n, at->in - 1, block[l].right, back, delta);
         if (delta != left) sgfsi_get(dev, n, delta, left);
         errors = delta;
     }

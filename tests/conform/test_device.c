@@ -619,7 +619,7 @@ static void test_hidden_units(void **state) {
             a[3] = 0, a[4] = 1000, a[5] = -1000;
             for (int i = 0; i < n * h; i++) A[i] = times * a[i];
             sgfsi_activate(dev, (sgfsi_unit)unit, n, h, A, V);
-            sgfsi_chain(dev, (sgfsi_unit)unit, n, h, V, B, C);
+            sgfsi_slope_of(dev, (sgfsi_unit)unit, n, h, V, B, C);
             for (int i = 0; i < n * h; i++) {
                 double x = a[i], p = 1 / (1 + exp(-x)), t = tanh(x), value, slope;
                 int at = i / h * (h + 1) + 1 + i % h;

@@ -161,9 +161,9 @@ static void far_activate(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, doub
     sgfsi_activate(blas, unit, n, h, cells(A), cells(V));
 }
 
-static void far_chain(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, const double *V,
+static void far_slope(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, const double *V,
                       const double *B, double *C) {
-    sgfsi_chain(blas, unit, n, h, cells(V), cells(B), cells(C));
+    sgfsi_slope_of(blas, unit, n, h, cells(V), cells(B), cells(C));
 }
 
 static void far_classes(SGFSI_HERE, const sgfsi_classes *c) {
@@ -340,7 +340,7 @@ static const sgfsi_device_ops far_ops = {
     .unit_less = far_unit_less,
     .minus = far_minus,
     .activate = far_activate,
-    .chain = far_chain,
+    .slope = far_slope,
     .classes = far_classes,
     .boltzmann = far_boltzmann,
     .outer = far_outer,

@@ -201,7 +201,7 @@ typedef struct sgfsi_device_ops {
     /* V = [1, f(a)], n x (h + 1); A, n x h (destroyed): the unit's factor times a */
     void (*activate)(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, double *A, double *V);
     /* C = B f'(a), n x h; V of `activate` and B have the bias's column in front */
-    void (*chain)(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, const double *V,
+    void (*slope)(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, const double *V,
                   const double *B, double *C);
     void (*classes)(SGFSI_HERE, const sgfsi_classes *c);
     void (*boltzmann)(SGFSI_HERE, const sgfsi_boltzmann *b);
@@ -365,8 +365,8 @@ void sgfsi_unit_less(SGFSI_HERE, int64_t n, int64_t k, const double *at, double 
 void sgfsi_minus(SGFSI_HERE, int64_t n, const double *A, const double *B, double *C);
 double sgfsi_unit_factor(sgfsi_unit unit);
 void sgfsi_activate(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, double *A, double *V);
-void sgfsi_chain(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, const double *V,
-                 const double *B, double *C);
+void sgfsi_slope_of(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, const double *V,
+                    const double *B, double *C);
 void sgfsi_classes_of(SGFSI_HERE, const sgfsi_classes *c);
 void sgfsi_boltzmann_of(SGFSI_HERE, const sgfsi_boltzmann *b);
 void sgfsi_outer_of(SGFSI_HERE, const sgfsi_outer *o, double *B, int64_t stride);

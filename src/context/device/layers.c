@@ -33,10 +33,10 @@ void sgfsi_activate(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, double *A
 }
 
 /* The derivatives are functions of the values: f (1 - f), 1 - f^2, and whether f is positive. */
-void sgfsi_chain(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, const double *V,
-                 const double *B, double *C) {
-    if (dev->ops->chain != NULL) {
-        dev->ops->chain(dev, unit, n, h, V, B, C);
+void sgfsi_slope_of(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, const double *V,
+                    const double *B, double *C) {
+    if (dev->ops->slope != NULL) {
+        dev->ops->slope(dev, unit, n, h, V, B, C);
         return;
     }
     for (int64_t i = 0; i < n; i++, V += h + 1, B += h + 1, C += h) {
