@@ -25,6 +25,7 @@ typedef struct far_state {
     int64_t used; /* bytes; what is freed is not given again */
     int64_t arrays, opened, closed, kept;
     int64_t gathered, linked, layered, products, formed; /* calls */
+    int64_t answers; /* calls that the host has to wait for: numbers come back */
 } far_state;
 static far_state far;
 
@@ -75,6 +76,7 @@ static void far_put(SGFSI_HERE, int64_t n, const double *host, double *A) {
 }
 
 static void far_get(SGFSI_HERE, int64_t n, const double *A, double *host) {
+    far.answers++;
     memcpy(host, cells(A), (size_t)n * sizeof *A);
 }
 
@@ -146,6 +148,7 @@ static void far_link(SGFSI_HERE, sgfsi_link link, const sgfsi_pointwise *p) {
 }
 
 static void far_softmax(SGFSI_HERE, const sgfsi_softmax *s) {
+    far.answers++;
     sgfsi_softmax there = *s;
     far.linked++;
     there.P = cells(s->P);
@@ -167,6 +170,7 @@ static void far_slope(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, const d
 }
 
 static void far_classes(SGFSI_HERE, const sgfsi_classes *c) {
+    if (c->loglik != NULL) far.answers++;
     sgfsi_classes there = *c;
     far.linked++;
     there.E = cells(c->E);
@@ -178,6 +182,7 @@ static double *cells_or_none(const double *A) {
 }
 
 static void far_boltzmann(SGFSI_HERE, const sgfsi_boltzmann *b) {
+    if (b->loglik != NULL) far.answers++;
     sgfsi_boltzmann there = *b;
     far.layered++;
     assert_non_null(b->S); /* made from rows in the host's memory alone */
@@ -207,6 +212,7 @@ static void far_outer(SGFSI_HERE, const sgfsi_outer *o, double *B, int64_t strid
 
 static void far_outer_sums(SGFSI_HERE, int64_t count, const sgfsi_outer *o, double a, double b,
                            const double *ones, double *y) {
+    far.answers++;
     sgfsi_outer there[SGFS_BLOCKS_TOGETHER];
     far.products++;
     for (int64_t k = 0; k < count; k++) there[k] = far_factors(&o[k]);
@@ -215,6 +221,7 @@ static void far_outer_sums(SGFSI_HERE, int64_t count, const sgfsi_outer *o, doub
 
 static void far_outer_squares(SGFSI_HERE, int64_t count, const sgfsi_outer *o, double *room,
                               int64_t size, double *ss) {
+    far.answers++;
     sgfsi_outer there[SGFS_BLOCKS_TOGETHER];
     for (int64_t k = 0; k < count; k++) there[k] = far_factors(&o[k]);
     sgfsi_outer_squares(blas, count, there, room, size, ss);
@@ -222,6 +229,7 @@ static void far_outer_squares(SGFSI_HERE, int64_t count, const sgfsi_outer *o, d
 
 static void far_squares(SGFSI_HERE, int64_t n, int64_t k, const double *v, const double *X,
                         double *ss) {
+    far.answers++;
     sgfsi_squares(blas, n, k, v, cells(X), ss);
 }
 
@@ -235,11 +243,13 @@ static void far_axpy(SGFSI_HERE, int64_t n, double a, const double *x, double *y
 }
 static void far_gemv(SGFSI_HERE, int64_t m, int64_t k, double a, const double *X, const double *v,
                      double b, double *y) {
+    far.answers++;
     far.products++;
     sgfsi_gemv(blas, m, k, a, cells(X), v, b, y);
 }
 static void far_gemv_t(SGFSI_HERE, int64_t m, int64_t k, double a, const double *X, const double *v,
                        double b, double *y) {
+    far.answers++;
     far.products++;
     sgfsi_gemv_t(blas, m, k, a, cells(X), v, b, y);
 }
@@ -264,6 +274,7 @@ static void far_syrk_t(SGFSI_HERE, int64_t m, int64_t k, double a, const double 
     sgfsi_syrk_t(blas, m, k, a, cells(X), b, cells(C));
 }
 static int64_t far_potrf(SGFSI_HERE, int64_t D, double *A) {
+    far.answers++;
     return sgfsi_potrf(blas, D, cells(A));
 }
 static void far_unpotrf(SGFSI_HERE, int64_t D, double *L) {
@@ -274,23 +285,29 @@ static void far_potri(SGFSI_HERE, int64_t D, double *L) {
 }
 static int64_t far_chol_update(SGFSI_HERE, int64_t D, int64_t n, double *L, double *X,
                                double *work) {
+    far.answers++;
     return sgfsi_chol_update(blas, D, n, cells(L), cells(X), cells(work));
 }
 static int64_t far_inv_update(SGFSI_HERE, int64_t D, int64_t n, double *P, double *X,
                               double *work) {
+    far.answers++;
     return sgfsi_inv_update(blas, D, n, cells(P), cells(X), cells(work));
 }
 static void far_trsv(SGFSI_HERE, int64_t D, const double *L, bool transposed, double *x) {
+    far.answers++;
     sgfsi_trsv(blas, D, cells(L), transposed, x);
 }
 static void far_solve_noisy(SGFSI_HERE, int64_t D, const double *L, double a, const double *z,
                             double *x) {
+    far.answers++;
     sgfsi_solve_noisy(blas, D, cells(L), a, z, x);
 }
 static void far_trmv(SGFSI_HERE, int64_t D, const double *L, bool transposed, double *x) {
+    far.answers++;
     sgfsi_trmv(blas, D, cells(L), transposed, x);
 }
 static void far_symv(SGFSI_HERE, int64_t D, const double *A, const double *x, double *y) {
+    far.answers++;
     sgfsi_symv(blas, D, cells(A), x, y);
 }
 static void far_combine(SGFSI_HERE, int64_t D, double b, const double *B, double c, const double *C,
@@ -301,9 +318,11 @@ static void far_add_diag(SGFSI_HERE, int64_t D, double c, const double *d, doubl
     sgfsi_add_diag(blas, D, c, d, cells(A));
 }
 static void far_get_diag(SGFSI_HERE, int64_t D, const double *A, double *d) {
+    far.answers++;
     sgfsi_get_diag(blas, D, cells(A), d);
 }
 static double far_trace(SGFSI_HERE, int64_t D, const double *A) {
+    far.answers++;
     return sgfsi_trace_of(blas, D, cells(A));
 }
 static void far_transpose(SGFSI_HERE, int64_t D, double *A) {
@@ -494,22 +513,30 @@ static void compare(settings is) {
 
 static void test_a_run_with_memory_that_the_host_cannot_touch(void **state) {
     (void)state;
-    compare((settings){"logistic", "y", {{"sampler.kind", "sgfs-f"}}});
+    compare((settings){.model = "logistic", .target = "y", .option = {{"sampler.kind", "sgfs-f"}}});
     assert_true(far.formed > 0 && far.linked >= 2 * (WARMUP + DRAWS));
 }
 
 static void test_standardised_rows(void **state) {
     (void)state;
-    compare(
-        (settings){"logistic", "y", {{"sampler.kind", "sgfs-f"}, {"data.standardize", "true"}}});
-    compare(
-        (settings){"linear", "size", {{"sampler.kind", "sgfs-f"}, {"data.standardize", "true"}}});
+    compare((settings){.model = "logistic",
+                       .target = "y",
+                       .option = {{"sampler.kind", "sgfs-f"}, {"data.standardize", "true"}}});
+    compare((settings){.model = "linear",
+                       .target = "size",
+                       .option = {{"sampler.kind", "sgfs-f"}, {"data.standardize", "true"}}});
 }
 
 static void test_a_device_without_gather_is_handed_the_rows(void **state) {
     (void)state;
-    compare((settings){"logistic", "y", {{"sampler.kind", "sgfs-f"}}, .host_gathers = true});
-    compare((settings){"drbm", "three", {{"sampler.kind", "sgfs-f"}}, .host_gathers = true});
+    compare((settings){.model = "logistic",
+                       .target = "y",
+                       .option = {{"sampler.kind", "sgfs-f"}},
+                       .host_gathers = true});
+    compare((settings){.model = "drbm",
+                       .target = "three",
+                       .option = {{"sampler.kind", "sgfs-f"}},
+                       .host_gathers = true});
 }
 
 /* A factor that is kept up to date, and an inverse. */
@@ -517,12 +544,14 @@ static void test_factors_that_batches_change(void **state) {
     (void)state;
     static const char *const model[][2] = {{"logistic", "y"}, {"mlp", "three"}, {"drbm", "three"}};
     for (size_t k = 0; k < sizeof model / sizeof *model; k++) {
-        compare((settings){
-            model[k][0], model[k][1], {{"sampler.kind", "sgfs-f"}, {"fisher.update", "cholesky"}}});
-        compare((settings){
-            model[k][0],
-            model[k][1],
-            {{"sampler.kind", "sgfs-f"}, {"fisher.update", "woodbury"}, {"sampler.alpha", "0"}}});
+        compare((settings){.model = model[k][0],
+                           .target = model[k][1],
+                           .option = {{"sampler.kind", "sgfs-f"}, {"fisher.update", "cholesky"}}});
+        compare((settings){.model = model[k][0],
+                           .target = model[k][1],
+                           .option = {{"sampler.kind", "sgfs-f"},
+                                      {"fisher.update", "woodbury"},
+                                      {"sampler.alpha", "0"}}});
     }
 }
 
@@ -547,7 +576,9 @@ static void test_every_model_with_every_sampler(void **state) {
         bool network = m >= 4;
         for (size_t k = 0; k < sizeof sampler / sizeof *sampler; k++) {
             if (network && strcmp(sampler[k][0], "sgfs-cv") == 0) continue; /* it has no mode */
-            settings is = {model[m][0], model[m][1], {{"sampler.kind", sampler[k][0]}}};
+            settings is = {.model = model[m][0],
+                           .target = model[m][1],
+                           .option = {{"sampler.kind", sampler[k][0]}}};
             is.option[1][0] = sampler[k][1];
             is.option[1][1] = sampler[k][2];
             if (network) {
@@ -585,7 +616,9 @@ static void test_every_shape_of_a_model(void **state) {
     (void)state;
     for (size_t m = 0; m < sizeof shape / sizeof *shape; m++) {
         for (size_t k = 0; k < sizeof sampler / sizeof *sampler; k++) {
-            settings is = {shape[m][0], shape[m][1], {{"sampler.kind", sampler[k]}}};
+            settings is = {.model = shape[m][0],
+                           .target = shape[m][1],
+                           .option = {{"sampler.kind", sampler[k]}}};
             for (int o = 0; shape[m][2 + 2 * o] != NULL; o++) {
                 is.option[1 + o][0] = shape[m][2 + 2 * o];
                 is.option[1 + o][1] = shape[m][3 + 2 * o];
@@ -595,15 +628,62 @@ static void test_every_shape_of_a_model(void **state) {
     }
 }
 
+/* Between two factors of the matrix the host waits for the gradient, the density and the step; with
+ * one left factor in a row also for the predictors that it makes residuals of. */
+static void test_the_host_waits_a_few_times_for_a_draw(void **state) {
+    static const struct {
+        const char *model, *target, *sampler;
+        int64_t waits;
+    } list[] = {{"drbm", "three", "sgfs-f", 3},  {"mlp", "three", "sgfs-f", 3},
+                {"mlp", "three", "sgfs-b", 5},   {"mlp", "three", "sgfs-d", 2},
+                {"mlp", "three", "sgld", 2},     {"softmax", "three", "sgfs-f", 3},
+                {"linear", "size", "sgfs-f", 3}, {"logistic", "y", "sgfs-f", 3},
+                {"logistic", "y", "sgld", 2}};
+    const sgfs_device kind = {.name = "far", .ops = &far_ops, .most = INT64_MAX};
+    (void)state;
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        sgfs_err err;
+        settings is = {.model = list[k].model,
+                       .target = list[k].target,
+                       .option = {{"sampler.kind", list[k].sampler}}};
+        if (strcmp(list[k].sampler, "sgld") == 0) {
+            is.option[1][0] = "sampler.epsilon";
+            is.option[1][1] = "1e-4";
+        } else {
+            is.option[1][0] = "fisher.every";
+            is.option[1][1] = "1000000";
+        }
+        fit of = open_fit(&is, &kind);
+        sgfs_run *run = sgfs_run_open(of.model, of.cfg, &err);
+        if (run == NULL || sgfs_run_step(run, WARMUP + 1, &err) != SGFS_OK)
+            fail_msg("%s", err.text);
+        int64_t before = far.answers;
+        if (sgfs_run_step(run, DRAWS - 1, &err) != SGFS_OK) fail_msg("%s", err.text);
+        int64_t waits = far.answers - before, draws = 2 * (DRAWS - 1);
+        if (waits != list[k].waits * draws)
+            fail_msg("%s %s: %g waits for each draw", is.model, list[k].sampler,
+                     (double)waits / (double)draws);
+        sgfs_run_free(run);
+        close_fit(&of);
+    }
+}
+
 static void test_samplers_that_look_at_all_rows(void **state) {
     static const char *const sampler[] = {"laplace", "exact-rows", "nuts"};
     (void)state;
     for (size_t k = 0; k < sizeof sampler / sizeof *sampler; k++)
-        compare((settings){"logistic", "y", {{"sampler.kind", sampler[k]}}, .near = true});
+        compare((settings){.model = "logistic",
+                           .target = "y",
+                           .option = {{"sampler.kind", sampler[k]}},
+                           .near = true});
+    compare((settings){.model = "mlp",
+                       .target = "three",
+                       .option = {{"sampler.kind", "nuts"}, {"model.hidden", "2"}},
+                       .near = true});
     compare((settings){
-        "mlp", "three", {{"sampler.kind", "nuts"}, {"model.hidden", "2"}}, .near = true});
-    compare((settings){"logistic", "y", {{"data.groups", "group"}}, .near = true});
-    compare((settings){"linear", "size", {{"data.groups", "group"}}, .near = true});
+        .model = "logistic", .target = "y", .option = {{"data.groups", "group"}}, .near = true});
+    compare((settings){
+        .model = "linear", .target = "size", .option = {{"data.groups", "group"}}, .near = true});
 }
 
 /* Single scores are looked at in the host's memory. */
@@ -614,7 +694,7 @@ static void test_gradients_are_checked_there(void **state) {
     (void)state;
     for (size_t k = 0; k < sizeof model / sizeof *model; k++) {
         sgfs_err err;
-        const settings is = {model[k][0], model[k][1], {{NULL}}};
+        const settings is = {.model = model[k][0], .target = model[k][1], .option = {{NULL}}};
         fit of = open_fit(&is, &kind);
         sgfs_job *job = sgfs_check_grad_open(of.model, of.cfg, &err);
         if (job == NULL || sgfs_job_run(job, &err) != SGFS_OK) fail_msg("%s", err.text);
@@ -658,6 +738,7 @@ int main(void) {
         cmocka_unit_test(test_factors_that_batches_change),
         cmocka_unit_test(test_every_model_with_every_sampler),
         cmocka_unit_test(test_every_shape_of_a_model),
+        cmocka_unit_test(test_the_host_waits_a_few_times_for_a_draw),
         cmocka_unit_test(test_samplers_that_look_at_all_rows),
         cmocka_unit_test(test_gradients_are_checked_there),
         cmocka_unit_test(test_models_that_need_the_host_stay_there),
