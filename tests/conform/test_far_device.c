@@ -551,7 +551,8 @@ static void test_factors_that_batches_change(void **state) {
                            .target = model[k][1],
                            .option = {{"sampler.kind", "sgfs-f"},
                                       {"fisher.update", "woodbury"},
-                                      {"sampler.alpha", "0"}}});
+                                      {"sampler.alpha", "0"},
+                                      {"sampler.warmup_alpha", "0"}}});
     }
 }
 
@@ -635,7 +636,7 @@ static void test_the_host_waits_a_few_times_for_a_draw(void **state) {
         const char *model, *target, *sampler;
         int64_t waits;
     } list[] = {{"drbm", "three", "sgfs-f", 3},  {"mlp", "three", "sgfs-f", 3},
-                {"mlp", "three", "sgfs-b", 5},   {"mlp", "three", "sgfs-d", 2},
+                {"mlp", "three", "sgfs-b", 4},   {"mlp", "three", "sgfs-d", 2},
                 {"mlp", "three", "sgld", 2},     {"softmax", "three", "sgfs-f", 3},
                 {"linear", "size", "sgfs-f", 3}, {"logistic", "y", "sgfs-f", 3},
                 {"logistic", "y", "sgld", 2}};
@@ -680,10 +681,14 @@ static void test_samplers_that_look_at_all_rows(void **state) {
                        .target = "three",
                        .option = {{"sampler.kind", "nuts"}, {"model.hidden", "2"}},
                        .near = true});
-    compare((settings){
-        .model = "logistic", .target = "y", .option = {{"data.groups", "group"}}, .near = true});
-    compare((settings){
-        .model = "linear", .target = "size", .option = {{"data.groups", "group"}}, .near = true});
+    compare((settings){.model = "logistic",
+                       .target = "y",
+                       .option = {{"data.groups", "(1 | group)"}},
+                       .near = true});
+    compare((settings){.model = "linear",
+                       .target = "size",
+                       .option = {{"data.groups", "(1 | group)"}},
+                       .near = true});
 }
 
 /* Single scores are looked at in the host's memory. */
