@@ -683,11 +683,11 @@ static void test_samplers_that_look_at_all_rows(void **state) {
                        .near = true});
     compare((settings){.model = "logistic",
                        .target = "y",
-                       .option = {{"data.groups", "(1 | group)"}},
+                       .option = {{"data.effects", "(1 | group)"}},
                        .near = true});
     compare((settings){.model = "linear",
                        .target = "size",
-                       .option = {{"data.groups", "(1 | group)"}},
+                       .option = {{"data.effects", "(1 | group)"}},
                        .near = true});
 }
 
