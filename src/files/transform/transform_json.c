@@ -230,6 +230,12 @@ bool sgfsi_recipe_dates(const sgfsi_recipe *r, int64_t input) {
     return s != NULL && sgfsi_is_date(s, at);
 }
 
+bool sgfsi_recipe_amounts(const sgfsi_recipe *r, int64_t input) {
+    int64_t at;
+    const sgfsi_transform *s = step_of(r, &sgfsi_transform_amount, input, &at);
+    return s != NULL && sgfsi_is_amount(s, at);
+}
+
 sgfs_status sgfsi_recipe_zero_words(sgfsi_recipe *r, sgfs_err *err) {
     for (int64_t i = 0; i < r->steps; i++) {
         sgfsi_transform *s = &r->step[i];
