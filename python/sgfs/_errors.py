@@ -91,7 +91,12 @@ def printable(text: str) -> str:
 
 
 _FLAG = re.compile(r"(?<![\w/-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w=/-])"
-                   r"( \w(?:[\w.+-]*\w)?)?")
+                   r"( '[^']*'| \w(?:[\w.+,=-]*\w)?)?")
+# What goes on with the sentence behind an option of text: --date makes ..., but --date when.
+_ON = frozenset("""adapts all allows and are as asks behind belongs below chooses contradict counts does
+    draws files for fixes given goes has have helps if in is keeps lacks learned leaves made makes may
+    means meant must names need needs of on only or out puts reads said say says show shows takes that
+    the there to was were when where which will with would""".split())
 
 
 _GIVEN = re.compile(r"--([a-z0-9-]+) ('[^']*'|[^\s()]+)")
@@ -113,12 +118,16 @@ def in_python(text: str) -> str:
             return f"{name}=True{word}"
         if word[1:] in option.choices:
             return f'{name}="{word[1:]}"'
-        number = re.fullmatch(r" \d[\d.e+-]*", word)
-        return f"{name}={word[1:] if number else word}"
+        value = word[1:].strip("'")
+        if re.fullmatch(r"\d[\d.e+-]*", value):
+            return f"{name}={value}"
+        text_of_its_own = option.type == "text" and value and value not in _ON
+        return f'{name}="{value}"' if text_of_its_own else f"{name}={word}"
 
-    said, listed, options = text.partition(" can be: ")  # behind that: flags, each with its value
+    said, listed, rest = text.partition(" can be: ")  # behind that: flags, each with its value
+    options, more, end = rest.partition(" (")
     options = _GIVEN.sub(lambda m: f'{m[1].replace("-", "_")}="{m[2].strip(chr(39))}"', options)
-    return _FLAG.sub(keyword, said + listed + options)
+    return _FLAG.sub(keyword, said + listed + options + more + end)
 
 
 def error_of(err: _c.sgfs_err) -> SgfsError:

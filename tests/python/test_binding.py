@@ -90,6 +90,11 @@ def test_sentences_name_keyword_arguments(sgfs):
     assert in_python("say --na drop, or --na mean.") == 'say na="drop", or na="mean".'
     assert in_python("(--target names another)") == "(target= names another)"
     assert in_python("--prior-precision 2 or --standardize") == "prior_precision=2 or standardize=True"
+    assert in_python("leave it out with --drop paid,day.") == 'leave it out with drop="paid,day".'
+    assert in_python("--date makes months of --date 'the day', or --drop leaves it out") \
+        == 'date= makes months of date="the day", or drop= leaves it out'
+    assert in_python("With these options they can be: --categorical auto --date 'a b' (--date makes months; or --na mean)") \
+        == 'With these options they can be: categorical="auto" date="a b" (date= makes months; or na="mean")'
     assert in_python("/tmp/--na/x, --frobnicate 3 and --na-x") == "/tmp/--na/x, --frobnicate 3 and --na-x"
     with pytest.raises(sgfs.DataError, match='na="drop"') as caught:
         sgfs.sample("linear", {"x": [1.0, None, 2.0, 4.0], "y": [1.0, 2.0, 3.0, 5.0]}, target="y")
