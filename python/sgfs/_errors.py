@@ -99,7 +99,7 @@ _ON = frozenset("""adapts all allows and are as asks behind belongs below choose
     the there to was were when where which will with would""".split())
 
 
-_GIVEN = re.compile(r"--([a-z0-9-]+) ('[^']*'|[^\s()]+)")
+_GIVEN = re.compile(r"--([a-z0-9-]+) ('[^']*'|[^\s()']+)")
 
 
 def in_python(text: str) -> str:
@@ -125,9 +125,10 @@ def in_python(text: str) -> str:
         return f'{name}="{value}"' if text_of_its_own else f"{name}={word}"
 
     said, listed, rest = text.partition(" can be: ")  # behind that: flags, each with its value
-    options, more, end = rest.partition(" (")
-    options = _GIVEN.sub(lambda m: f'{m[1].replace("-", "_")}="{m[2].strip(chr(39))}"', options)
-    return _FLAG.sub(keyword, said + listed + options + more + end)
+    flags = re.match(rf"(?:{_GIVEN.pattern} ?)*", rest)
+    options = _GIVEN.sub(lambda m: f'{m[1].replace("-", "_")}="{m[2].strip(chr(39))}"',
+                         flags[0] if flags else "")
+    return _FLAG.sub(keyword, said) + listed + options + _FLAG.sub(keyword, rest[flags.end() if flags else 0:])
 
 
 def error_of(err: _c.sgfs_err) -> SgfsError:

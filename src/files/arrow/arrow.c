@@ -189,8 +189,10 @@ static sgfs_status store_missing(arrow *a, int64_t k, int64_t i, double *to, sgf
     *to = NAN;
     if (a->options.na == SGFSI_NA_ERROR)
         return fail_cell(a, k, i,
-                         "lacks a value: --na drop leaves such rows out, --na mean fills in the "
-                         "mean.",
+                         c->role == SGFSI_ROLE_FEATURE
+                             ? "lacks a value: --na drop leaves such rows out, --na mean fills in "
+                               "the mean."
+                             : "lacks a value: --na drop leaves such rows out.",
                          err);
     if (a->options.na != SGFSI_NA_MEAN || c->role != SGFSI_ROLE_FEATURE || !c->words)
         return SGFS_OK;
