@@ -90,6 +90,7 @@ def printable(text: str) -> str:
     return _CONTROL.sub("?", text)
 
 
+_LIST = re.compile(r"`sgfs list (models|samplers)`")
 _FLAG = re.compile(r"(?<![\w/-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w=/-])"
                    r"( '[^']*'| \w(?:[\w.+,=-]*\w)?)?")
 # What goes on with the sentence behind an option of text: --date makes ..., but --date when.
@@ -105,6 +106,7 @@ _GIVEN = re.compile(r"--([a-z0-9-]+) ('[^']*'|[^\s()']+)")
 def in_python(text: str) -> str:
     """A sentence about options of the command line, in which they are keyword arguments:
     `--na drop` is na="drop"."""
+    text = _LIST.sub(r"sgfs.\1()", text)
     if "--" not in text:
         return text
     from ._options import table

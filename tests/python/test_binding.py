@@ -84,6 +84,24 @@ def test_a_guessed_target_is_warned_of_unless_quiet(sgfs, people):
         assert not [w for w in caught if "The target" in str(w.message)]
 
 
+def test_a_misspelt_argument_is_answered_too(sgfs, people):
+    people = people[0]
+    with pytest.raises(sgfs.UsageError, match="no option quite. Did you mean quiet"):
+        sgfs.sample("logistic", people, target="bought", quite=True)
+    fit = sgfs.sample("logistic", people, target="bought", draws=20, ess=1, seed=1, quiet=True)
+    with pytest.raises(sgfs.UsageError, match="no option quantile. Did you mean quantiles"):
+        fit.predict(people, quantile=[0.1])
+    with pytest.raises(sgfs.UsageError, match=r"no option zzz. help\(sgfs.Fit.predict\)"):
+        fit.predict(people, zzz=1)
+
+
+def test_a_model_is_looked_for_before_rows_are_read(sgfs):
+    """Whose columns of dates would be refused first."""
+    rows = {"when": ["2024-01-01", "2024-01-02"], "y": [0, 1]}
+    with pytest.raises(sgfs.UsageError, match=r'Did you mean "logistic"\? sgfs.models\(\) shows all'):
+        sgfs.sample("logistc", rows, target="y")
+
+
 def test_sentences_name_keyword_arguments(sgfs):
     from sgfs._errors import in_python
 
