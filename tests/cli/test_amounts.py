@@ -88,6 +88,46 @@ def test_new_rows_are_read_alike(site):
     assert '"op":"amount"' in (site.folder / "a.run").read_bytes().decode("latin-1").replace(" ", "")
 
 
+def test_beside_dates_and_words_and_groups(site):
+    """In new rows each column is still what it was, whichever comes first in the file."""
+    day = [f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(ROWS)]
+    town = [("Kiel", "Lyon", "Oslo")[i % 3] for i in range(ROWS)]
+    for name, paid in ("texts", [f'"${m:,.2f}"' for m in MONEY]), ("numbers", [f"{m:.2f}" for m in MONEY]):
+        write(site.folder / f"{name}.csv", ["id,day,town,paid,x,y", *(
+            f"u{i},{day[i]},{town[i]},{paid[i]},{X[i]},{Y[i]}" for i in range(ROWS))])
+    options = ("--categorical", "auto", "--date", "day", "--drop", "id", "--draws", "200", "--ess", "1", "-q", "--overwrite")
+    for name, more in ("texts", ("--amount", "paid")), ("numbers", ()):
+        site.ok("sample", "logistic", "--data", f"{name}.csv", *options, *more, "--validate", f"{name}.csv", "--out", f"{name}.run")
+        site.ok("predict", f"{name}.run", "--data", f"{name}.csv", "--out", f"{name}.p.csv", "--overwrite")
+    assert (site.folder / "texts.p.csv").read_text() == (site.folder / "numbers.p.csv").read_text()
+    formula = ("--formula", "y ~ town * paid", "--amount", "paid", "--draws", "200", "--ess", "1", "-q", "--overwrite")
+    site.ok("sample", "logistic", "--data", "texts.csv", *formula, "--out", "formula.run")
+    for name in "texts", "numbers":
+        site.ok("predict", "formula.run", "--data", f"{name}.csv", "--out", f"formula-{name}.csv", "--overwrite")
+    assert (site.folder / "formula-texts.csv").read_text() == (site.folder / "formula-numbers.csv").read_text()
+    mixed = ("--formula", "y ~ paid + (1 | town)", "--amount", "paid", "--draws", "100", "--ess", "1", "-q", "--overwrite")
+    site.ok("sample", "linear", "--data", "texts.csv", *mixed, "--out", "mixed.run", "--allow-unconverged")
+    site.ok("predict", "mixed.run", "--data", "texts.csv", "--out", "mixed.csv", "--overwrite")
+
+
+def test_packs_of_several_days_are_joined(site):
+    """Words of each day differ; amounts mean the same."""
+    for k, towns in enumerate((("Kiel", "Lyon"), ("Lyon", "Oslo"))):
+        write(site.folder / f"day{k}.csv", ["town,paid,y", *(f'{towns[i // 2 % 2]},"${abs(MONEY[i]):,.2f}",{Y[i]}' for i in range(k, ROWS, 2))])
+        site.ok("pack", f"day{k}.csv", "--categorical", "town", "--amount", "paid", "--out", f"day{k}.sgd", "--overwrite")
+    assert set(mode(site, "day?.sgd")) == {"intercept", "town=Kiel", "town=Oslo", "paid"}
+
+
+def test_beside_many_words(site):
+    """Enough of them that rows are kept as sparse ones."""
+    rng = np.random.default_rng(2)
+    rows, money = 20000, rng.integers(1000, 9999, 20000)
+    word, y = rng.integers(0, 260, rows), rng.integers(0, 2, rows)
+    for name, sign in ("wide", "$"), ("narrow", ""):
+        write(site.folder / f"{name}.csv", ["paid,shop,y", *(f"{sign}{m},s{w},{k}" for m, w, k in zip(money, word, y))])
+    assert mode(site, "wide.csv", "--amount", "paid", "--categorical", "shop") == mode(site, "narrow.csv", "--categorical", "shop")
+
+
 def test_missing_packed_and_transformed(site, sgfs):
     lines = (site.folder / "dollar.csv").read_text().splitlines()
     plain = (site.folder / "plain.csv").read_text().splitlines()
