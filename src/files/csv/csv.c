@@ -468,7 +468,8 @@ static sgfs_status take_rows(csv *c, int64_t most, sgfsi_flow_block *block, sgfs
                        (c->bytes_before < enough || !sgfsi_csv_faults_text(&c->faults)))
                     read_block(c);
                 if (c->status != SGFS_OK) return fail_here(c, err);
-                const sgfsi_csv_asked asked = sgfsi_csv_plan_asked(&c->plan);
+                sgfsi_csv_asked asked = sgfsi_csv_plan_asked(&c->plan);
+                asked.partly = !c->ended;
                 if (c->restart) return SGFS_OK;
                 return sgfsi_csv_fail_faults(&asked, &c->faults, c->rows, err);
             }

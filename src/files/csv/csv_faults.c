@@ -478,8 +478,9 @@ sgfs_status sgfsi_csv_fail_faults(const sgfsi_csv_asked *a, sgfsi_csv_faults *f,
     if (strstr(options, "--na drop") != NULL && found.rows <= 0)
         snprintf(stay, sizeof stay, " (or --na mean)");
     else if (strstr(options, "--na drop") != NULL)
-        snprintf(stay, sizeof stay, " (%s%lld of %lld rows stay; or --na mean)",
-                 found.least ? "at least " : "", (long long)found.rows, (long long)rows);
+        snprintf(stay, sizeof stay, " (%s%lld of %s%lld rows stay; or --na mean)",
+                 found.least ? "at least " : "", (long long)found.rows,
+                 a->partly ? "the first " : "", (long long)rows);
     if (comma) sgfsi_append(mend, sizeof mend, " Write decimal points (1.5 for 1,5).");
     if (typo) sgfsi_append(mend, sizeof mend, " Write NA for words among numbers and see --na.");
     const char *hint = header_hint(a, first);

@@ -69,7 +69,7 @@ static sgfs_status fail_text(const reading *r, int64_t col, const sgfsi_cell *ce
 }
 
 sgfsi_csv_asked sgfsi_csv_plan_asked(const plan *c) {
-    return (sgfsi_csv_asked){c->path, c->format, c->role, c->options};
+    return (sgfsi_csv_asked){c->path, c->format, c->role, c->options, false};
 }
 
 sgfs_status sgfsi_csv_fail_words(const plan *c, int64_t col, int64_t line, const char *word,
