@@ -711,7 +711,7 @@ static inline sgfs_config *feed_run_options(const char *sampler) {
                 FEED_FAIL("%s", err.text);
     if (cfg == NULL) FEED_FAIL("no config");
     if (strcmp(sampler, "sgld") == 0) (void)sgfs_config_set(cfg, "sampler.epsilon", "1e-3", &err);
-    if (strcmp(sampler, "groups") == 0) (void)sgfs_config_set(cfg, "data.groups", "(1|x2)", &err);
+    if (strcmp(sampler, "groups") == 0) (void)sgfs_config_set(cfg, "data.effects", "(1|x2)", &err);
     return cfg;
 }
 
@@ -910,7 +910,7 @@ static inline int feed_sketch(const unsigned char *bytes, size_t size) {
 static inline void feed_formula(const unsigned char *bytes, size_t size) {
     static const char rows[] =
         "animal,a,b,y\nape,0.5,1,1\nbee,0.25,2,0\nape,-1.5,0.75,1\ncat,2,1,0\n";
-    static const char *const keys[] = {"data.formula", "data.groups"};
+    static const char *const keys[] = {"data.formula", "data.effects"};
     char text[4097] = "";
     memcpy(text, bytes, size < sizeof text ? size : sizeof text - 1);
     for (int k = 0; k < 2; k++) {

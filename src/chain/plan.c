@@ -275,7 +275,7 @@ sgfs_status sgfsi_plan_fill(sgfsi_plan *plan, const sgfs_model *model, sgfs_err 
     if (kind->groups && model->scales == NULL)
         status = sgfsi_fail(err, SGFS_EUSAGE,
                             "--sampler %s is for effects that vary between groups: name them with "
-                            "--groups, or in brackets in --formula.",
+                            "--effects, or in brackets in --formula.",
                             plan->kinds.name);
     if (status == SGFS_OK) status = plan_batch(plan, model, err);
     if (status == SGFS_OK && kind->plan != NULL) {

@@ -22,7 +22,7 @@ const sgfs_option sgfsi_data_options[] = {
      "columns to explain it with: names, numbers, ranges 3-7, none (default: all others)"},
     {"data.formula", "formula", SGFS_TEXT, "", 1, 0, NULL,
      "target, columns and groups in one: \"y ~ x*city + poly(z, 2) + (1 + x | user)\""},
-    {"data.groups", "groups", SGFS_TEXT, "", 1, 0, NULL,
+    {"data.effects", "effects", SGFS_TEXT, "", 1, 0, NULL,
      "what varies between groups of rows: \"(1 | user) + (1 + x | item)\""},
     {"data.weights", "weights", SGFS_TEXT, "", 1, 0, NULL,
      "column that says how often each row counts (default: once)"},
@@ -270,7 +270,7 @@ static sgfs_status finish(sgfs_data *d, const double *weights, const double *exp
     sgfsi_recipe *r = NULL;
     sgfsi_group_words words;
     sgfsi_group_spec spec = {.terms = 0};
-    const char *groups = sgfsi_config_text(cfg, "data.groups");
+    const char *groups = sgfsi_config_text(cfg, "data.effects");
     d->intercept = sgfsi_config_flag(cfg, "data.intercept");
     d->N = d->table.rows;
     sgfs_status status = sgfsi_groups_keep_words(d, &words, err);
@@ -446,11 +446,11 @@ static sgfs_status check_csr(const sgfs_arrays *a, bool gaps, sgfs_err *err) {
 
 /* Of an array every column is a feature, but for those that group rows. */
 static sgfs_status choose_groups(sgfsi_table *t, const sgfs_config *cfg, sgfs_err *err) {
-    const char *groups = sgfsi_config_text(cfg, "data.groups");
+    const char *groups = sgfsi_config_text(cfg, "data.effects");
     if (sgfsi_config_given(cfg, "data.formula"))
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "(arrays): --formula chooses columns of a file; arrays are chosen "
-                          "already: say data.groups for what varies between groups.");
+                          "already: say data.effects for what varies between groups.");
     if (groups[0] == '\0') return SGFS_OK;
     if (t->type == SGFSI_CSR)
         return sgfsi_fail(err, SGFS_EUSAGE,

@@ -38,7 +38,7 @@ sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg) {
         .features = sgfsi_config_text(cfg, "data.features"),
         .weights = sgfsi_config_text(cfg, "data.weights"),
         .exposure = sgfsi_config_text(cfg, "data.exposure"),
-        .groups = sgfsi_config_text(cfg, "data.groups"),
+        .groups = sgfsi_config_text(cfg, "data.effects"),
         .delimiter = sgfsi_config_text(cfg, "data.delimiter"),
         .header = sgfsi_config_text(cfg, "data.header"),
         .na = sgfsi_na_of(cfg),

@@ -410,7 +410,7 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     /* A formula is the options it stands for, and an operation. */
     p->cfg = sgfsi_formula_expand(job->cfg, err);
     if (p->cfg == NULL) return sgfsi_why(err);
-    if (!sgfsi_config_auto(p->cfg, "data.groups"))
+    if (!sgfsi_config_auto(p->cfg, "data.effects"))
         return sgfsi_fail(
             err, SGFS_EUSAGE,
             "Groups have no meaning for sgfs pack: pack the columns as they are, groups "

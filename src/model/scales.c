@@ -116,7 +116,7 @@ sgfs_status sgfsi_scales_open(sgfs_model *m, sgfs_err *err) {
 sgfs_status sgfsi_scales_refuse(const sgfs_model *m, sgfs_err *err) {
     if (m->scales == NULL) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EUSAGE,
-                      "Effects that vary between groups (--groups, or brackets in --formula) are "
+                      "Effects that vary between groups (--effects, or brackets in --formula) are "
                       "known to `sgfs sample` with sampler groups alone.");
 }
 

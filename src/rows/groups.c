@@ -84,7 +84,7 @@ static sgfs_status read_cells(const sgfs_data *d, const char *name, double *cell
     while (j < t->cols && (t->role[j] != SGFSI_ROLE_GROUP || strcmp(t->names[j], name) != 0)) j++;
     if (j == t->cols)
         return sgfsi_fail(err, SGFS_EUSAGE,
-                          "%s: --groups asks for column \"%.60s\", which is not there by that "
+                          "%s: --effects asks for column \"%.60s\", which is not there by that "
                           "name.",
                           d->path, name);
     sgfs_status status = sgfsi_data_read_column(d, j, cell, err);

@@ -22,7 +22,7 @@
 
 size_t sgfsi_dtype_size(sgfsi_dtype type);
 
-/* What a column is for, by --target, --features, --weights, --exposure and --groups. */
+/* What a column is for, by --target, --features, --weights, --exposure and --effects. */
 typedef enum sgfsi_role {
     SGFSI_ROLE_NONE = 0,
     SGFSI_ROLE_FEATURE = 1,

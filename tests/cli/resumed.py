@@ -35,7 +35,7 @@ CASES = {
     "exact-pairs": ("logistic", "--sampler", "exact-pairs", *LENGTHS),
     "exact-hmc": ("logistic", "--sampler", "exact-hmc", *FEW, "--validate", "aside.csv"),
     "exact-linear": ("linear", "--sampler", "exact-linear", *LENGTHS, "--draws", "40000"),
-    "groups": ("logistic", "--groups", "(1 + b | a) + (1 | c)", *FEW),
+    "groups": ("logistic", "--effects", "(1 + b | a) + (1 | c)", *FEW),
     "formula": ("linear", "--formula", "y ~ b + (1 | a)", *FEW),
     "scan": ("logistic", "--sampler", "exact-rows", "--scan", "on", *FEW),
     "sketch": ("logistic",),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Groups of rows as a user meets them: --formula and --groups, what is refused, threads, weights and --resume."""
+"""Groups of rows as a user meets them: --formula and --effects, what is refused, threads, weights and --resume."""
 import json
 
 import numpy as np
@@ -40,7 +40,7 @@ def names(site, out="fit.run"):
 
 def test_a_formula_says_what_options_say(site):
     one = run(site, "--formula", "y ~ x + log1p(z) + (1 | user)")
-    two = run(site, "--target", "y", "--features", "x,z", "--log1p", "z", "--groups", "(1 | user)")
+    two = run(site, "--target", "y", "--features", "x,z", "--log1p", "z", "--effects", "(1 | user)")
     assert np.array_equal(one, two)
     assert names(site) == ["intercept", "x", "log1p(z)", "sd_user[intercept]", "icc_user"]
 
@@ -92,7 +92,7 @@ def test_groups_that_are_not_understood_are_refused_with_their_place(site, formu
     (("--formula", "y ~ x + (z|user)"), "which is no feature"),
     (("--formula", "y ~ x + (1|user) + (0+x|user)"), "put them into one"),
     (("--formula", "y ~ x + (1|user)", "--sampler", "nuts"), "sampler groups alone"),
-    (("--formula", "y ~ x", "--sampler", "groups"), "name them with --groups"),
+    (("--formula", "y ~ x", "--sampler", "groups"), "name them with --effects"),
     (("--formula", "y ~ x + (1|y)"), "cannot group rows"),
     (("--formula", "y ~ x + (1|user)", "--init", "1"), "--init has no meaning"),
     (("--formula", "y ~ x", "--sampler", "nuts", "--group-scale", "2"), "--group-scale has no meaning"),
@@ -114,7 +114,7 @@ def test_other_models_refuse_groups(site):
 
 
 def test_packing_refuses_groups_and_packed_codes_are_the_same_groups(site):
-    refused = site("pack", "a.csv", "--groups", "(1|user)", "--out", "no.sgd")
+    refused = site("pack", "a.csv", "--effects", "(1|user)", "--out", "no.sgd")
     assert refused.returncode == USAGE and "pack the columns as they are" in refused.stderr
     site.ok("pack", "codes.csv", "--out", "codes.sgd", "--overwrite", "-q", "--no-shuffle")
     one = run(site, "--formula", "y ~ x + (1|user)", data="codes.csv")

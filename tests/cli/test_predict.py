@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 """sgfs predict as a user meets it. What it writes is computed again with numpy from the exported draws."""
+import contextlib
 import csv
 import gzip
 import json
+import os
+import pathlib
 import resource
 import signal
 import subprocess
@@ -373,13 +376,22 @@ def test_memory_does_not_grow_with_the_file(site):
     (site.folder / "many.csv").unlink()
 
 
+def reads(process, name):
+    """Has the process a file of that name open?"""
+    for link in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            if pathlib.Path(os.readlink(link)).name == name:
+                return True
+    return False
+
+
 def test_an_interrupt_leaves_no_file(site):
     block = "".join(f"{a!r},{b!r}\n" for a, b in site.x.tolist())
     with open(site.folder / "slow.csv", "w", encoding="utf-8") as f:
         f.write("a,b\n" + 2000 * block)
     process = site.start("predict", "linear.run", "--data", "slow.csv", "--out", "slow.out", "-q")
-    for _ in range(500):
-        if list(site.folder.glob("slow.out.tmp.*")) or process.poll() is not None:
+    for _ in range(500):  # the rows are read when the output is open, which has no name yet
+        if reads(process, "slow.csv") or process.poll() is not None:
             break
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)

@@ -165,7 +165,7 @@ def test_more_draws_killed_meanwhile(site, killer):
 def test_draws_that_were_mistyped_can_be_lowered_again(site):
     """... as long as there are not so many: then it is the run that was meant."""
     path = fresh(site)
-    done = site("sample", "--resume", "fit.run", "--draws", "30000000", "--max-time", "0.2", "-q")
+    done = site("sample", "--resume", "fit.run", "--draws", "30000000", "--max-time", "0.02", "-q")
     assert done.returncode == STOPPED, done.stderr
     assert blocks(path)[0]["draws"] == 30000000
     site.ok("sample", "--resume", "fit.run", "--draws", "160000", "-q")

@@ -215,6 +215,6 @@ def test_of_runs_side_by_side_the_one_without_draws_is_named(site):
 
 def test_a_note_has_the_prior_of_spreads_between_groups(sgfs):
     write(sgfs.folder / "shops.csv", ["shop,x,y", *(f"s{i % 9},{i % 7},{(i * i) % 11 / 4}" for i in range(90))])
-    words = ("sample", "linear", "--data", "shops.csv", "--target", "y", "--groups", "(1 | shop)", "--dry-run")
+    words = ("sample", "linear", "--data", "shops.csv", "--target", "y", "--effects", "(1 | shop)", "--dry-run")
     assert "between groups: half-normal of scale 2.5 sd(y), of a slope over sd(x) (" in sgfs.ok(*words).stderr
     assert "between groups: half-t with 3 degrees of freedom of scale 2 (" in sgfs.ok(*words, "--group-prior", "half-t", "--group-scale", "2").stderr

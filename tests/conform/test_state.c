@@ -40,7 +40,7 @@ static const stage stages[] = {
     {"exact-pairs", "logistic", {NULL}},
     {"exact-hmc", "logistic", {NULL}},
     {"exact-linear", "linear", {NULL}},
-    {"groups", "logistic", {"data.groups", "(1 + a | c)", "sampler.keep_groups", "20"}},
+    {"groups", "logistic", {"data.effects", "(1 + a | c)", "sampler.keep_groups", "20"}},
     {"sgfs-cv", "logistic", {SGFS}},
     {"nuts", "logistic", {NULL}},
     {"hmc", "logistic", {NULL}},

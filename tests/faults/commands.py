@@ -60,7 +60,7 @@ COMMANDS = [
     sample("exact-pairs", f"poisson --data {IN}/counts.csv --exposure time --sampler exact-pairs"),
     sample("exact-hmc", f"logistic --data {IN}/packed.sgd --sampler exact-hmc"),
     sample("exact-linear", f"linear --data {IN}/numbers.npy --sampler exact-linear"),
-    sample("groups", f"logistic {CSV} --target y --features b --groups (1|animal)"),
+    sample("groups", f"logistic {CSV} --target y --features b --effects (1|animal)"),
     sample("formula", f"linear {CSV} --formula a~.-c+(1+b||animal) --quiet"),
     sample("formula of all sorts", f"logistic {CSV} --formula y~poly(a,2)*animal+I(b^2)+scale(c)-1 --sampler laplace --quiet"),
     sample("binomial counts", f"logistic --data {IN}/counts.csv --formula cbind(count,time)~a --sampler laplace --quiet"),

@@ -192,23 +192,127 @@ static void mirror_unit_less(SGFSI_HERE, int64_t n, int64_t k, const double *at,
     mirror_get(dev, n * k, there, P);
 }
 
-static void mirror_outer(SGFSI_HERE, const sgfsi_outer *o, double *B, int64_t stride) {
-    double *left = mirror_put(dev, o->n * o->rows, o->left),
-           *right = mirror_put(dev, o->n * o->cols, o->right),
-           *there = mirror_put(dev, o->n * stride, B);
-    sgfsi_outer moved = *o;
-    if (o->rows > 1) moved.left = left; /* else it is a vector */
-    moved.right = right;
-    sgfsi_outer_of(behind(dev), &moved, there, stride);
-    mirror_drop(dev, left);
-    mirror_drop(dev, right);
-    mirror_get(dev, o->n * stride, there, B);
-}
-
 static void mirror_squares(SGFSI_HERE, int64_t n, int64_t k, const double *v, const double *X,
                            double *ss) {
     double *there = mirror_put(dev, n * k, X);
     sgfsi_squares(behind(dev), n, k, v, there, ss);
+    mirror_drop(dev, there);
+}
+
+static void mirror_minus(SGFSI_HERE, int64_t n, const double *A, const double *B, double *C) {
+    double *there_a = mirror_put(dev, n, A), *there_b = mirror_put(dev, n, B),
+           *there_c = mirror_put(dev, n, C);
+    sgfsi_minus(behind(dev), n, there_a, there_b, there_c);
+    mirror_drop(dev, there_a);
+    mirror_drop(dev, there_b);
+    mirror_get(dev, n, there_c, C);
+}
+
+static void mirror_activate(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, double *A,
+                            double *V) {
+    double *there_a = mirror_put(dev, n * h, A), *there_v = mirror_put(dev, n * (h + 1), V);
+    sgfsi_activate(behind(dev), unit, n, h, there_a, there_v);
+    mirror_drop(dev, there_a);
+    mirror_get(dev, n * (h + 1), there_v, V);
+}
+
+static void mirror_slope(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, const double *V,
+                         const double *B, double *C) {
+    double *there_v = mirror_put(dev, n * (h + 1), V), *there_b = mirror_put(dev, n * (h + 1), B),
+           *there_c = mirror_put(dev, n * h, C);
+    sgfsi_slope_of(behind(dev), unit, n, h, there_v, there_b, there_c);
+    mirror_drop(dev, there_v);
+    mirror_drop(dev, there_b);
+    mirror_get(dev, n * h, there_c, C);
+}
+
+static void mirror_classes(SGFSI_HERE, const sgfsi_classes *c) {
+    sgfsi_classes there = *c;
+    there.E = mirror_put(dev, c->n * c->K, c->E);
+    sgfsi_classes_of(behind(dev), &there);
+    mirror_get(dev, c->n * c->K, there.E, c->E);
+}
+
+/* What is not NULL of arrays that are filled. */
+static double *mirror_room(const sgfs_device *dev, int64_t n, const double *host) {
+    return host != NULL ? mirror_put(dev, n, host) : NULL;
+}
+
+static void mirror_fetch(const sgfs_device *dev, int64_t n, double *A, double *host) {
+    if (host != NULL) mirror_get(dev, n, A, host);
+}
+
+static void mirror_boltzmann(SGFSI_HERE, const sgfsi_boltzmann *b) {
+    int64_t n = b->n, H = b->H, K = b->K;
+    double *S = mirror_put(dev, n * H, b->S), *U = mirror_put(dev, H * K, b->U),
+           *B = mirror_room(dev, K, b->B);
+    sgfsi_boltzmann there = *b;
+    there.S = S;
+    there.U = U;
+    there.B = B;
+    there.P = mirror_room(dev, n * K, b->P);
+    there.E = mirror_room(dev, n * K, b->E);
+    there.EU = mirror_room(dev, n * H * K, b->EU);
+    there.ES = mirror_room(dev, n * H, b->ES);
+    sgfsi_boltzmann_of(behind(dev), &there);
+    mirror_drop(dev, S);
+    mirror_drop(dev, U);
+    if (B != NULL) mirror_drop(dev, B);
+    mirror_fetch(dev, n * K, there.P, b->P);
+    mirror_fetch(dev, n * K, there.E, b->E);
+    mirror_fetch(dev, n * H * K, there.EU, b->EU);
+    mirror_fetch(dev, n * H, there.ES, b->ES);
+}
+
+enum { MIRRORED = 8 }; /* outer products at a time */
+
+/* Their factors there; left factors of one row are vectors of the host's. */
+static void mirror_factors(const sgfs_device *dev, int64_t count, const sgfsi_outer *o,
+                           sgfsi_outer *there) {
+    assert(count <= MIRRORED);
+    for (int64_t k = 0; k < count; k++) {
+        there[k] = o[k];
+        if (o[k].rows > 1) there[k].left = mirror_put(dev, o[k].n * o[k].rows, o[k].left);
+        there[k].right = mirror_put(dev, o[k].n * o[k].cols, o[k].right);
+    }
+}
+
+static void mirror_drop_factors(const sgfs_device *dev, int64_t count, const sgfsi_outer *there) {
+    for (int64_t k = 0; k < count; k++) {
+        if (there[k].rows > 1) mirror_drop(dev, (double *)(uintptr_t)there[k].left);
+        mirror_drop(dev, (double *)(uintptr_t)there[k].right);
+    }
+}
+
+static void mirror_outer(SGFSI_HERE, const sgfsi_outer *o, double *B, int64_t stride) {
+    double *there = mirror_put(dev, o->n * stride, B);
+    sgfsi_outer moved;
+    mirror_factors(dev, 1, o, &moved);
+    sgfsi_outer_of(behind(dev), &moved, there, stride);
+    mirror_drop_factors(dev, 1, &moved);
+    mirror_get(dev, o->n * stride, there, B);
+}
+
+static void mirror_outer_sums(SGFSI_HERE, int64_t count, const sgfsi_outer *o, double a, double b,
+                              const double *ones, double *y) {
+    sgfsi_outer there[MIRRORED];
+    mirror_factors(dev, count, o, there);
+    sgfsi_outer_sums(behind(dev), count, there, a, b, ones, y);
+    mirror_drop_factors(dev, count, there);
+}
+
+static void mirror_outer_squares(SGFSI_HERE, int64_t count, const sgfsi_outer *o, double *room,
+                                 int64_t size, double *ss) {
+    sgfsi_outer there[MIRRORED];
+    mirror_factors(dev, count, o, there);
+    sgfsi_outer_squares(behind(dev), count, there, room, size, ss);
+    mirror_drop_factors(dev, count, there);
+}
+
+static void mirror_solve_noisy(SGFSI_HERE, int64_t D, const double *L, double a, const double *z,
+                               double *x) {
+    double *there = mirror_put(dev, D * D, L);
+    sgfsi_solve_noisy(behind(dev), D, there, a, z, x);
     mirror_drop(dev, there);
 }
 
@@ -276,13 +380,21 @@ static const sgfsi_device_ops mirror_ops = {
     .times = mirror_times,
     .softmax = mirror_softmax,
     .unit_less = mirror_unit_less,
+    .minus = mirror_minus,
+    .activate = mirror_activate,
+    .slope = mirror_slope,
+    .classes = mirror_classes,
+    .boltzmann = mirror_boltzmann,
     .outer = mirror_outer,
+    .outer_sums = mirror_outer_sums,
+    .outer_squares = mirror_outer_squares,
     .squares = mirror_squares,
     .combine = mirror_combine,
     .add_diag = mirror_add_diag,
     .get_diag = mirror_get_diag,
     .trace = mirror_trace,
     .transpose = mirror_transpose,
+    .solve_noisy = mirror_solve_noisy,
     .invert_factor = mirror_invert_factor,
 };
 

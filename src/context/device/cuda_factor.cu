@@ -23,18 +23,20 @@ static int64_t least(int64_t a, int64_t b) {
 
 /* A warp: a row of the corner in each thread's registers, made of those of `tile`, and back. Returns
  * the order of the first minor that is not positive, or 0. */
-__device__ static int factor_corner(double (*tile)[PANEL + 1]) {
+__device__ static int factor_corner(int width, double (*tile)[PANEL + 1]) {
     int me = static_cast<int>(threadIdx.x), order = 0;
     double row[PANEL];
 #pragma unroll
     for (int j = 0; j < PANEL; j++) row[j] = tile[me][j];
 #pragma unroll
     for (int j = 0; j < PANEL; j++) {
+        if (j >= width) break; /* the rest is the identity */
         double pivot = __shfl_sync(~0u, row[j], j), root = sqrt(pivot);
         if (!(pivot > 0) && order == 0) order = j + 1;
         row[j] = me == j ? root : row[j] / root;
 #pragma unroll
         for (int c = j + 1; c < PANEL; c++) {
+            if (c >= width) break;
             double other = __shfl_sync(~0u, row[j], c);
             if (me >= c) row[c] -= row[j] * other;
         }
@@ -82,7 +84,7 @@ __global__ static void factor_panel(int64_t D, int64_t strip, int64_t k, int wid
     }
     __syncthreads();
     if (me < PANEL) {
-        int order = factor_corner(tile);
+        int order = factor_corner(width, tile);
         if (blockIdx.x == 0 && me == 0 && order > 0 && *failed == 0)
             *failed = static_cast<double>(k + order);
     }
@@ -244,6 +246,33 @@ void cuda_trsv(const sgfs_device *dev, int64_t D, const double *L, bool transpos
 
 void cuda_trmv(const sgfs_device *dev, int64_t D, const double *L, bool transposed, double *x) {
     with_triangle(dev, D, L, transposed, false, x);
+}
+
+__global__ static void add_multiple(int64_t D, double a, const double *z, double *x) {
+    int64_t i = item();
+    if (i < D) x[i] += a * z[i];
+}
+
+/* Both halves of a solution on one way there and back. */
+void cuda_solve_noisy(const sgfs_device *dev, int64_t D, const double *L, double a, const double *z,
+                      double *x) {
+    lane *l = lane_of(dev);
+    int d = static_cast<int>(D);
+    if (D == 0) return;
+    if (!begin(l, 3 * D)) return lose(x, D);
+    double *there = const_cast<double *>(up(l, D, x));
+    const double *noise = z != nullptr ? up(l, D, z) : nullptr;
+    (void)fine(l,
+               cublasDtrsv(l->blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_T, CUBLAS_DIAG_NON_UNIT, d, L,
+                           d, there, 1),
+               "a triangle");
+    if (z != nullptr) EACH(l, add_multiple, D, D, a, noise, there);
+    (void)fine(l,
+               cublasDtrsv(l->blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, d, L,
+                           d, there, 1),
+               "a triangle");
+    down(l, D, there, x);
+    settle(l);
 }
 
 /* ---- updates --------------------------------------------------------------------------------- */

@@ -65,6 +65,10 @@ double *scratch_of(lane *l, int64_t n);
 static inline int64_t pieces(int64_t n, int64_t size) {
     return (n + size - 1) / size;
 }
+/* What `take` and `up` use up for n numbers: pieces begin at multiples of a line of memory. */
+static inline int64_t rounded(int64_t n) {
+    return pieces(n, 16) * 16;
+}
 static inline int at_least_one(int64_t n) { /* cuBLAS wants row lengths that are no less */
     return n > 1 ? (int)n : 1;
 }
@@ -98,7 +102,21 @@ void cuda_squares(const sgfs_device *dev, int64_t n, int64_t k, const double *v,
 void cuda_exp(const sgfs_device *dev, int64_t n, const double *x, double *y);
 void cuda_log1p(const sgfs_device *dev, int64_t n, const double *x, double *y);
 
+void cuda_outer_sums(const sgfs_device *dev, int64_t count, const sgfsi_outer *o, double a,
+                     double b, const double *ones, double *y);
+void cuda_outer_squares(const sgfs_device *dev, int64_t count, const sgfsi_outer *o, double *room,
+                        int64_t size, double *ss);
+
+/* cuda_layers.cu */
+void cuda_activate(const sgfs_device *dev, sgfsi_unit unit, int64_t n, int64_t h, double *A,
+                   double *V);
+void cuda_slope(const sgfs_device *dev, sgfsi_unit unit, int64_t n, int64_t h, const double *V,
+                const double *B, double *C);
+void cuda_classes(const sgfs_device *dev, const sgfsi_classes *c);
+void cuda_boltzmann(const sgfs_device *dev, const sgfsi_boltzmann *b);
+
 /* cuda_matrix.cu */
+void cuda_minus(const sgfs_device *dev, int64_t n, const double *A, const double *B, double *C);
 double cuda_dot(const sgfs_device *dev, int64_t n, const double *x, const double *y);
 void cuda_axpy(const sgfs_device *dev, int64_t n, double a, const double *x, double *y);
 void cuda_gemv(const sgfs_device *dev, int64_t m, int64_t k, double a, const double *X,
@@ -132,4 +150,6 @@ int64_t cuda_chol_update(const sgfs_device *dev, int64_t D, int64_t n, double *L
 int64_t cuda_inv_update(const sgfs_device *dev, int64_t D, int64_t n, double *P, double *X,
                         double *work);
 void cuda_trsv(const sgfs_device *dev, int64_t D, const double *L, bool transposed, double *x);
+void cuda_solve_noisy(const sgfs_device *dev, int64_t D, const double *L, double a, const double *z,
+                      double *x);
 void cuda_trmv(const sgfs_device *dev, int64_t D, const double *L, bool transposed, double *x);

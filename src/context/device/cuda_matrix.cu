@@ -133,6 +133,16 @@ void cuda_times(const sgfs_device *dev, int64_t n, double a, double *A) {
     if (works(l)) EACH(l, times, n, n, a, A);
 }
 
+__global__ static void minus(int64_t n, const double *A, const double *B, double *C) {
+    int64_t i = item();
+    if (i < n) C[i] = A[i] - B[i];
+}
+
+void cuda_minus(const sgfs_device *dev, int64_t n, const double *A, const double *B, double *C) {
+    lane *l = lane_of(dev);
+    if (works(l)) EACH(l, minus, n, n, A, B, C);
+}
+
 __global__ static void combine(int64_t D, double b, const double *B, double c, const double *C,
                                double *A) {
     int64_t t = item();

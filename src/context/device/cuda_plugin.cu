@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * cuda_plugin.cu: NVIDIA GPUs. With cuda_rows.cu, cuda_matrix.cu and cuda_factor.cu it becomes
+ * cuda_plugin.cu: NVIDIA GPUs. With cuda_rows.cu, cuda_layers.cu, cuda_matrix.cu and cuda_factor.cu it
+ * becomes
  * libsgfs_cuda.so, which cuda.c loads where a run is asked to work on a GPU, so that nothing else
  * depends on CUDA. Here are the opened device, its memory, the lanes (cuda_lane.cuh), and the table.
  *
@@ -113,15 +114,8 @@ static void free_lane(lane *l) {
 
 /* ---- the strip ------------------------------------------------------------------------------- */
 
-/* Pieces begin at multiples of this many numbers. */
-static const int64_t ALIGNED = 16;
-
-static int64_t rounded(int64_t n) {
-    return pieces(n, ALIGNED) * ALIGNED;
-}
-
 bool begin(lane *l, int64_t numbers) {
-    int64_t most = numbers + (DUES + 4) * ALIGNED;
+    int64_t most = numbers + 8 * rounded(1); /* of no more than eight pieces */
     if (!works(l)) return false;
     if (l->used + most <= l->room) return true;
     settle(l); /* what is under way may still read it */
@@ -363,13 +357,21 @@ static sgfsi_device_ops table(void) {
     ops.times = cuda_times;
     ops.softmax = cuda_softmax;
     ops.unit_less = cuda_unit_less;
+    ops.minus = cuda_minus;
+    ops.activate = cuda_activate;
+    ops.slope = cuda_slope;
+    ops.classes = cuda_classes;
+    ops.boltzmann = cuda_boltzmann;
     ops.outer = cuda_outer;
+    ops.outer_sums = cuda_outer_sums;
+    ops.outer_squares = cuda_outer_squares;
     ops.squares = cuda_squares;
     ops.combine = cuda_combine;
     ops.add_diag = cuda_add_diag;
     ops.get_diag = cuda_get_diag;
     ops.trace = cuda_trace;
     ops.transpose = cuda_transpose;
+    ops.solve_noisy = cuda_solve_noisy;
     ops.invert_factor = cuda_invert_factor;
     ops.close = close_card;
     ops.keep_rows = cuda_keep_rows;

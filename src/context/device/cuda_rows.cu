@@ -220,7 +220,8 @@ __global__ static void outer(sgfsi_outer o, double *B, int64_t stride) {
     int64_t width = o.end - o.from, t = item(), i = t / width, j = t % width;
     if (i >= o.n) return;
     int64_t r = (o.from + j) / o.cols, c = (o.from + j) % o.cols;
-    double x = o.left[i * o.rows + r] * o.right[i * o.cols + c];
+    double x = o.right[i * o.cols + c];
+    if (o.left != nullptr) x *= o.left[i * o.rows + r];
     B[i * stride + j] = o.mean != nullptr ? x - o.mean[j] : x;
 }
 
@@ -228,11 +229,77 @@ void cuda_outer(const sgfs_device *dev, const sgfsi_outer *o, double *B, int64_t
     lane *l = lane_of(dev);
     int64_t width = o->end - o->from;
     sgfsi_outer there = *o;
-    bool carry = !is_far(o->left); /* a vector, where rows is 1 */
+    bool carry = o->rows == 1 && o->left != nullptr; /* a vector */
     if (!begin(l, width + (carry ? o->n * o->rows : 0))) return;
     if (carry) there.left = up(l, o->n * o->rows, o->left);
     if (o->mean != nullptr) there.mean = up(l, width, o->mean + o->from);
     EACH(l, outer, o->n * width, there, B, stride);
+}
+
+/* Left factors of one row are vectors of the host's: o with a copy of them, if there is one. */
+static sgfsi_outer with_left(lane *l, const sgfsi_outer *o) {
+    sgfsi_outer there = *o;
+    if (o->rows == 1 && o->left != nullptr) there.left = up(l, o->n, o->left);
+    return there;
+}
+
+/* How many numbers the sums of all have, and how many their vectors. */
+static int64_t numbers_of(int64_t count, const sgfsi_outer *o, int64_t *vectors) {
+    int64_t D = 0;
+    *vectors = 0;
+    for (int64_t k = 0; k < count; k++) {
+        D += o[k].rows * o[k].cols;
+        *vectors += rounded(o[k].n);
+    }
+    return D;
+}
+
+void cuda_outer_sums(const sgfs_device *dev, int64_t count, const sgfsi_outer *o, double a,
+                     double b, const double *ones, double *y) {
+    int64_t vectors, D = numbers_of(count, o, &vectors);
+    lane *l = lane_of(dev);
+    if (D == 0) return;
+    if (!begin(l, vectors + 2 * D)) return lose(y, D);
+    double *to = b == 0 ? take(l, D) : const_cast<double *>(up(l, D, y)), *at = to;
+    for (int64_t k = 0; k < count; at += o[k].rows * o[k].cols, k++) {
+        sgfsi_outer there = o[k];
+        if (there.left == nullptr) there.left = ones;
+        there = with_left(l, &there);
+        (void)fine(l,
+                   cublasDgemm(l->blas, CUBLAS_OP_N, CUBLAS_OP_T, static_cast<int>(there.cols),
+                               static_cast<int>(there.rows), static_cast<int>(there.n), &a,
+                               there.right, at_least_one(there.cols), there.left,
+                               at_least_one(there.rows), &b, at, at_least_one(there.cols)),
+                   "a product");
+    }
+    down(l, D, to, y);
+    settle(l);
+}
+
+/* A thread for each number, which adds from row to row. */
+__global__ static void outer_squares(sgfsi_outer o, double *ss) {
+    int64_t t = item(), r = t / o.cols, c = t % o.cols;
+    double sum = 0;
+    if (r >= o.rows) return;
+    for (int64_t i = 0; i < o.n; i++) {
+        double x = o.right[i * o.cols + c], left = o.left != nullptr ? o.left[i * o.rows + r] : 1;
+        sum += left * left * (x * x);
+    }
+    ss[t] = sum;
+}
+
+void cuda_outer_squares(const sgfs_device *dev, int64_t count, const sgfsi_outer *o, double *,
+                        int64_t, double *ss) {
+    int64_t vectors, D = numbers_of(count, o, &vectors);
+    lane *l = lane_of(dev);
+    if (!begin(l, vectors + 2 * D)) return lose(ss, D);
+    double *to = take(l, D), *at = to;
+    for (int64_t k = 0; k < count; at += o[k].rows * o[k].cols, k++) {
+        const sgfsi_outer there = with_left(l, &o[k]);
+        EACH(l, outer_squares, there.rows * there.cols, there, at);
+    }
+    down(l, D, to, ss);
+    settle(l);
 }
 
 /* 32 columns by 8 lots of rows in a block, whose sums are added in order. */

@@ -157,7 +157,7 @@ static sgfs_status check_alone(const sgfs_config *cfg, const said *s, sgfs_err *
         bool both;
     } keys[] = {{"data.target", "target", true},
                 {"data.features", "features", true},
-                {"data.groups", "groups", true},
+                {"data.effects", "effects", true},
                 {"data.intercept", "intercept", true},
                 {"data.log1p", "log1p", true},
                 {"data.drop", "drop", true},
@@ -185,7 +185,7 @@ static sgfs_status expand(const said *s, const list *words, sgfs_config *out, sg
         {"data.target", f->target},
         {"data.weights", f->failures},
         {"data.exposure", f->exposure},
-        {"data.groups", f->groups},
+        {"data.effects", f->groups},
         {"data.features", features},
         {"data.intercept", f->intercept ? "" : "false"},
         {"data.log1p", s->plain ? s->log1p.text : ""},

@@ -4,7 +4,7 @@
  *     late ~ distance + log1p(delay) + C(hour) + (1 | dest) + (1 + distance || plane)
  *
  *     --target late --features distance,delay,hour --log1p delay --categorical auto,hour
- *     --groups "(1 | dest) + (1 + distance || plane)"
+ *     --effects "(1 | dest) + (1 + distance || plane)"
  *
  * A formula of columns alone is nothing but these options. Where there is more to it, such as
  * products or functions, the columns that it names are read, and the formula itself stays as an
@@ -25,7 +25,7 @@ sgfs_config *sgfsi_formula_expand(const sgfs_config *cfg, sgfs_err *err);
 /* Is the target of --formula cbind(successes, failures)? Not where it is not understood. Fails for
  * want of memory alone. */
 sgfs_status sgfsi_formula_counts(const sgfs_config *cfg, bool *counts, sgfs_err *err);
-/* The terms of --groups, their names from the arena. */
+/* The terms of --effects, their names from the arena. */
 sgfs_status sgfsi_formula_groups(const char *text, sgfsi_arena *arena, sgfsi_group_spec *spec,
                                  sgfs_err *err);
 /* Set mark[i] of every column that is named behind a bar. */
