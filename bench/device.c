@@ -70,10 +70,17 @@ static void potri(bench *b) {
 static const struct {
     const char *name;
     void (*call)(bench *b);
-} operations[] = {{"gather", gather},       {"gemv", gemv},     {"gemv_t", gemv_t},
-                  {"outer", outer},         {"syrk_t", syrk},   {"combine", combine},
-                  {"add_diag", add_diag},   {"trace", trace},   {"combine and potrf", potrf},
-                  {"trsv", trsv},           {"trsv transposed", trsv_t},
+} operations[] = {{"gather", gather},
+                  {"gemv", gemv},
+                  {"gemv_t", gemv_t},
+                  {"outer", outer},
+                  {"syrk_t", syrk},
+                  {"combine", combine},
+                  {"add_diag", add_diag},
+                  {"trace", trace},
+                  {"combine and potrf", potrf},
+                  {"trsv", trsv},
+                  {"trsv transposed", trsv_t},
                   {"combine and potri", potri}};
 
 /* n numbers in (-1, 1), the same for the same seed. */
@@ -86,7 +93,8 @@ static double *numbers(int64_t n, uint64_t seed) {
 }
 
 static double *there(bench *b, int64_t n, const double *host) {
-    double *A = b->dev->ops->alloc != NULL ? b->dev->ops->alloc(b->dev, n) : need(n, sizeof(double));
+    double *A =
+        b->dev->ops->alloc != NULL ? b->dev->ops->alloc(b->dev, n) : need(n, sizeof(double));
     if (A == NULL) give_up("no memory on the device");
     sgfsi_put(b->dev, n, host, A);
     return A;

@@ -16,7 +16,7 @@ static const cli_flag flags[] = {
 
 /* --tolerance is the search's own flag elsewhere. */
 static cli_borrowed borrowed[] = {
-    {"tolerance", "check.tolerance"}, {"init", "run.init"},       {"seed", "run.seed"},
+    {"tolerance", "check.tolerance"}, {"init", "run.init"},     {"seed", "run.seed"},
     {"threads", "run.threads"},       {"device", "run.device"}, {NULL, NULL}};
 
 static sgfs_status show(const sgfs_job *job, const cli_args *args, sgfs_err *err) {

@@ -90,10 +90,11 @@ void sgfsi_context_weigh(sgfsi_context *ctx, const sgfs_config *cfg, const sgfsi
     if (strcmp(sgfsi_config_text(cfg, "run.device"), "auto") != 0 || ctx->device != ctx->near)
         return;
     if (work->products < WORTH_A_GPU) {
-        sgfsi_say(ctx->log, SGFS_NOTE,
-                  "--device auto: the processor, as an iteration makes about %.0f thousand products "
-                  "of two numbers and a GPU pays from %.0f thousand on.",
-                  work->products / 1000, WORTH_A_GPU / 1000);
+        sgfsi_say(
+            ctx->log, SGFS_NOTE,
+            "--device auto: the processor, as an iteration makes about %.0f thousand products "
+            "of two numbers and a GPU pays from %.0f thousand on.",
+            work->products / 1000, WORTH_A_GPU / 1000);
         return;
     }
     if (sgfsi_device_open(&gpu, &sgfs_device_cuda, 0, &err) != SGFS_OK) {
@@ -102,9 +103,10 @@ void sgfsi_context_weigh(sgfsi_context *ctx, const sgfs_config *cfg, const sgfsi
     }
     double room = gpu->ops->room(gpu);
     if (work->bytes > room) {
-        sgfsi_say(ctx->log, SGFS_NOTE,
-                  "--device auto: the processor, as the GPU has %s free and the run needs %s there.",
-                  sgfsi_format_bytes(room, there), sgfsi_format_bytes(work->bytes, needed));
+        sgfsi_say(
+            ctx->log, SGFS_NOTE,
+            "--device auto: the processor, as the GPU has %s free and the run needs %s there.",
+            sgfsi_format_bytes(room, there), sgfsi_format_bytes(work->bytes, needed));
         sgfsi_device_close(gpu);
         return;
     }

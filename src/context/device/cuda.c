@@ -57,5 +57,7 @@ static sgfs_status open_card(sgfs_device *dev, sgfs_err *err) {
 
 static const sgfsi_device_ops ops = {.open = open_card};
 
-const sgfs_device sgfs_device_cuda = {
-    .name = "cuda", .help = "an NVIDIA GPU (cuda:1: the second one)", .ops = &ops, .most = INT32_MAX};
+const sgfs_device sgfs_device_cuda = {.name = "cuda",
+                                      .help = "an NVIDIA GPU (cuda:1: the second one)",
+                                      .ops = &ops,
+                                      .most = INT32_MAX};

@@ -12,10 +12,10 @@
 #define SGFSI_CUDA_SYMBOL "sgfsi_cuda_plugin"
 
 typedef struct sgfsi_cuda_card {
-    char name[80];           /* "NVIDIA H200" */
-    char library[200];       /* with the versions of CUDA and of the driver */
+    char name[80];            /* "NVIDIA H200" */
+    char library[200];        /* with the versions of CUDA and of the driver */
     double free_bytes, bytes; /* of its memory */
-    int64_t cards;           /* how many there are */
+    int64_t cards;            /* how many there are */
 } sgfsi_cuda_card;
 
 /* How opening one ended. */

@@ -20,6 +20,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -192,11 +193,11 @@ enum pretended_wait : char { PRETENDED_GOES, PRETENDED_BLOCK, PRETENDED_WARP, PR
 enum { PRETENDED_LANES = 32 }; /* of a warp */
 struct pretended_block {
     ucontext_t home;
-    std::vector<ucontext_t> fiber;
+    std::deque<ucontext_t> fiber;
     jmp_buf back;               /* to whoever runs the fibers: a switch without a system call */
-    std::vector<jmp_buf_of> at_rest; /* where each of them waits */
+    std::deque<jmp_buf_of> at_rest; /* where each of them waits */
     std::vector<char> begun;
-    std::vector<std::vector<char>> stack;
+    std::deque<std::vector<char>> stack;
     std::vector<pretended_wait> waits;
     std::vector<double> held;
     std::function<void()> work;
@@ -208,9 +209,12 @@ inline void pretended_stop(pretended_wait why) {
     pretended.waits[pretended.at] = why;
     if (_setjmp(pretended.at_rest[pretended.at].here) == 0) _longjmp(pretended.back, 1);
 }
+/* It is there for the next kernel, too. */
 inline void pretended_fiber() {
-    pretended.work();
-    pretended_stop(PRETENDED_DONE);
+    for (;;) {
+        pretended.work();
+        pretended_stop(PRETENDED_DONE);
+    }
 }
 inline void __syncthreads() {
     pretended_stop(PRETENDED_BLOCK);
@@ -286,21 +290,20 @@ template <typename F> void pretend_together(unsigned blocks, unsigned threads, F
     gridDim.x = blocks;
     blockDim.x = threads;
     b.work = work;
-    b.fiber.resize(threads);
-    b.at_rest.resize(threads);
     b.held.resize(threads);
-    b.stack.resize(threads);
+    while (b.fiber.size() < threads) { /* fibers have their own addresses, and are not moved */
+        b.fiber.emplace_back();
+        b.at_rest.emplace_back();
+        b.begun.push_back(false);
+        b.stack.emplace_back(STACK);
+        getcontext(&b.fiber.back());
+        b.fiber.back().uc_stack.ss_sp = b.stack.back().data();
+        b.fiber.back().uc_stack.ss_size = STACK;
+        b.fiber.back().uc_link = nullptr;
+        makecontext(&b.fiber.back(), pretended_fiber, 0);
+    }
     for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++) {
         b.waits.assign(threads, PRETENDED_GOES);
-        b.begun.assign(threads, false);
-        for (unsigned t = 0; t < threads; t++) {
-            b.stack[t].resize(STACK);
-            getcontext(&b.fiber[t]);
-            b.fiber[t].uc_stack.ss_sp = b.stack[t].data();
-            b.fiber[t].uc_stack.ss_size = STACK;
-            b.fiber[t].uc_link = nullptr;
-            makecontext(&b.fiber[t], pretended_fiber, 0);
-        }
         pretended_run(threads);
     }
 }
