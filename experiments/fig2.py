@@ -154,7 +154,8 @@ def seen(found, when, key):
 
 
 def limits(values):
-    """Half powers of ten around the values."""
+    """Half powers of ten around the values; where there are none, as on the smoke scale of a slow machine, around 1."""
+    values = values or [1]
     return 10.0**(math.floor(2 * math.log10(min(values)) - 0.1) / 2), 10.0**(math.ceil(2 * math.log10(max(values)) + 0.1) / 2)
 
 

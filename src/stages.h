@@ -36,6 +36,9 @@ typedef struct sgfs_batch {
     const double *y;        /* n */
     const double *eta;      /* n: x theta, x not being looked at: kinds that say `by_predictor` */
     double *square;         /* n, with eta: room for what each x_i x_i' counts in `curvature` */
+    double
+        *room; /* in the memory of a device that has its own: D + n room_per_row numbers (model.h)
+                   * for kinds that are `far`; else NULL */
     const double *weight; /* n, how often each row counts; NULL: once. (Rows of a minibatch come in
                              * proportion to their weights: there it is always NULL.) */
     const double *offset; /* n, part of the linear predictor: log exposure; NULL: 0 */
@@ -69,12 +72,35 @@ typedef struct sgfs_score_block {
     double *dense;                /* n x (rows*cols), or NULL when factored */
 } sgfs_score_block;
 
+/* The same as a device takes it: dense scores are one row of factors 1. Not for sparse rows. */
+static inline sgfsi_outer sgfs_score_outer(const sgfs_score_block *b, int64_t n) {
+    bool dense = b->dense != NULL;
+    return (sgfsi_outer){.n = n,
+                         .rows = dense ? 1 : b->rows,
+                         .cols = dense ? b->rows * b->cols : b->cols,
+                         .left = b->left,
+                         .right = dense ? b->dense : b->right};
+}
+
 /* Per-row scores of a batch, factored where the model allows, and what each row's target says. */
 typedef struct sgfs_scores {
     int64_t n, D, blocks;
     sgfs_score_block *block; /* NULL: scores are not wanted */
     double *loglik;          /* n: log density of each row's target; NULL: not wanted */
 } sgfs_scores;
+
+/* Blocks that a device takes together, and how many there are of them from block k on; 0: its rows
+ * are sparse. */
+enum { SGFS_BLOCKS_TOGETHER = 8 };
+static inline int64_t sgfs_scores_together(const sgfs_scores *s, int64_t k, sgfsi_outer *o) {
+    int64_t count = 0;
+    for (; count < SGFS_BLOCKS_TOGETHER && k + count < s->blocks; count++) {
+        const sgfs_score_block *b = &s->block[k + count];
+        if (b->dense == NULL && b->right_sparse != NULL) break;
+        o[count] = sgfs_score_outer(b, s->n);
+    }
+    return count;
+}
 
 /* ---- model ----------------------------------------------------------------------------------- */
 
@@ -203,6 +229,7 @@ typedef struct sgfs_sym {
     const sgfs_layout *layout;
     int64_t D;
     double *store; /* kind->size(layout) numbers in the device's memory, for its kind alone */
+    double *room;  /* D of the host's, on a device with memory of its own; else NULL */
 } sgfs_sym;
 
 struct sgfs_fisher_kind {
@@ -230,7 +257,10 @@ struct sgfs_fisher_kind {
      * matrix; 0, or -1 when rounding spoilt it. NULL: only refactorising is known. */
     int64_t (*update)(sgfs_sym *L, double decay, double weight, const sgfs_scores *s,
                       const double *gbar, double *work);
-    void (*solve)(const sgfs_sym *L, bool transposed, double *x);      /* x = L^-1 x or L^-T x */
+    void (*solve)(const sgfs_sym *L, bool transposed, double *x); /* x = L^-1 x or L^-T x */
+    /* x = L^-T (L^-1 x + a z), z NULL: without it; in one answer of a device, where there are two of
+     * `solve`. NULL: those do. */
+    void (*solve_noisy)(const sgfs_sym *L, double a, const double *z, double *x);
     void (*mul_factor)(const sgfs_sym *L, bool transposed, double *x); /* x = L x or L' x */
     void (*mul)(const sgfs_sym *A, const double *x, double *y);        /* y = A x (not factored) */
     double (*trace)(const sgfs_sym *A);

@@ -22,8 +22,8 @@
  * refactorising, where a factor that is updated by reflections knows only cond(K)^1/2. One
  * triangle is kept, so P stays symmetric, the lack of which is what makes such updates diverge.
  *
- * Behind its D x D numbers are D more, the room of a solution: one thread at a time may solve with
- * one matrix.
+ * Behind its D x D numbers are D more, the room of a solution in the host's memory: one thread at a
+ * time may solve with one matrix.
  */
 #include <math.h>
 #include <string.h>
@@ -109,6 +109,11 @@ static void solve(const sgfs_sym *L, bool transposed, double *x) {
     EACH_PART(L, p) sgfsi_trsv(L->device, p.M.d, p.M.a, transposed, x + p.M.first);
 }
 
+static void solve_noisy(const sgfs_sym *L, double a, const double *z, double *x) {
+    EACH_PART(L, p)
+    sgfsi_solve_noisy(L->device, p.M.d, p.M.a, a, z != NULL ? z + p.M.first : NULL, x + p.M.first);
+}
+
 static void mul_factor(const sgfs_sym *L, bool transposed, double *x) {
     EACH_PART(L, p) sgfsi_trmv(L->device, p.M.d, p.M.a, transposed, x + p.M.first);
 }
@@ -165,6 +170,7 @@ const sgfs_fisher_kind
             .factored = true,
             .size = whole_size,
             .work = whole_work,
+            .solve_noisy = solve_noisy,
             SGFSI_FISHER_SUMS,
             SGFSI_FISHER_FACTOR,
 },
@@ -176,6 +182,7 @@ const sgfs_fisher_kind
         .factored = true,
         .size = size,
         .work = work,
+        .solve_noisy = solve_noisy,
         SGFSI_FISHER_SUMS,
         SGFSI_FISHER_FACTOR,
 };
@@ -207,7 +214,7 @@ static int64_t inverse_update(sgfs_sym *P, double decay, double weight, const sg
 }
 
 static void inverse_solve(const sgfs_sym *P, bool transposed, double *x) {
-    double *room = P->store + P->D * P->D;
+    double *room = P->room != NULL ? P->room : P->store + P->D * P->D;
     if (!transposed) return;
     memcpy(room, x, (size_t)P->D * sizeof *x);
     sgfsi_symv(P->device, P->D, P->store, room, x);

@@ -74,27 +74,18 @@ static void form(const sgfs_device *dev, const sgfs_scores *s, const double *gba
         int64_t end = least(p.first + p.d - b->offset, b->rows * b->cols);
         if (from >= end) continue;
         double *to = g + (b->offset + from - p.first);
-        if (b->dense == NULL && b->right_sparse == NULL) {
-            const sgfsi_outer o = {.n = p.rows,
-                                   .rows = b->rows,
-                                   .cols = b->cols,
-                                   .left = b->left + p.row * b->rows,
-                                   .right = b->right + p.row * b->cols,
-                                   .from = from,
-                                   .end = end,
-                                   .mean = mean};
-            sgfsi_outer_of(dev, &o, to, p.d);
+        if (b->dense == NULL && b->right_sparse != NULL) {
+            for (int64_t i = 0; i < p.rows; i++, to += p.d)
+                form_sparse(b, p.row + i, from, end, mean, to);
             continue;
         }
-        for (int64_t i = 0; i < p.rows; i++, to += p.d) {
-            if (b->dense == NULL) {
-                form_sparse(b, p.row + i, from, end, mean, to);
-                continue;
-            }
-            const double *row = b->dense + (p.row + i) * b->rows * b->cols;
-            for (int64_t j = from; j < end; j++)
-                to[j - from] = row[j] - (mean != NULL ? mean[j] : 0);
-        }
+        sgfsi_outer o = sgfs_score_outer(b, p.rows);
+        if (o.left != NULL) o.left += p.row * o.rows;
+        o.right += p.row * o.cols;
+        o.from = from;
+        o.end = end;
+        o.mean = mean;
+        sgfsi_outer_of(dev, &o, to, p.d);
     }
 }
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * diag.c: a diagonal matrix, D numbers. "Factor" is the square root, "solve" a division.
  *
- * For factored blocks the sum of squared scores is a product of squared factors, so n x D is not
- * formed (nor are the zeros of sparse rows):
- *     sum_i (l_ir r_ic)^2 = (L o L)'(R o R),    sum_i (g - gbar)^2 = sum_i g^2 - n gbar^2.
+ * For factored blocks the sum of squared scores is one of squared factors, so n x D is not formed
+ * (nor are the zeros of sparse rows), and sum_i (g - gbar)^2 = sum_i g^2 - n gbar^2.
  */
 #include <math.h>
 #include <string.h>
@@ -53,38 +52,17 @@ static void sum_sparse(const sgfs_score_block *b, int64_t n, double *ss) {
     }
 }
 
-/* Sums over the rows of squared scores of one block -> ss (rows*cols). */
-static void sum_squares(const sgfs_device *dev, const sgfs_score_block *b, int64_t n, double *ss,
-                        double *room, int64_t room_size) {
-    int64_t d = b->rows * b->cols;
-    if (b->dense != NULL) {
-        sgfsi_squares(dev, n, d, NULL, b->dense, ss);
-        return;
-    }
-    if (b->right_sparse != NULL) {
-        sum_sparse(b, n, ss);
-        return;
-    }
-    if (b->rows == 1) { /* one pass, no squares stored */
-        sgfsi_squares(dev, n, d, b->left, b->right, ss);
-        return;
-    }
-    int64_t at_once = room_size / (b->rows + b->cols);
-    for (int64_t first = 0; first < n; first += at_once) {
-        int64_t m = n - first < at_once ? n - first : at_once;
-        double *left = room, *right = room + m * b->rows;
-        square(m * b->rows, b->left + first * b->rows, left);
-        square(m * b->cols, b->right + first * b->cols, right);
-        sgfsi_gemm_tn(dev, m, b->rows, b->cols, 1.0, left, right, first > 0 ? 1.0 : 0.0, ss);
-    }
-}
-
 static void add_cov(sgfs_sym *A, double decay, double weight, const sgfs_scores *s,
                     const double *gbar, double *room) {
     double *ss = room, n = (double)s->n;
-    for (int64_t k = 0; k < s->blocks; k++) {
-        sum_squares(A->device, &s->block[k], s->n, ss + s->block[k].offset, room + A->D,
-                    room_for_squares(A->D, s->n));
+    sgfsi_outer o[SGFS_BLOCKS_TOGETHER];
+    for (int64_t k = 0; k < s->blocks;) {
+        int64_t count = sgfs_scores_together(s, k, o);
+        double *to = ss + s->block[k].offset;
+        if (count > 0)
+            sgfsi_outer_squares(A->device, count, o, room + A->D, room_for_squares(A->D, s->n), to);
+        else sum_sparse(&s->block[k], s->n, to);
+        k += count > 0 ? count : 1;
     }
     for (int64_t j = 0; j < A->D; j++) {
         double centred = gbar != NULL ? ss[j] - n * gbar[j] * gbar[j] : ss[j];

@@ -33,6 +33,9 @@ const sgfs_layout *sgfsi_layout_open(int64_t D, int64_t size, int64_t blocks, co
 sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs_device *dev,
                            const sgfs_layout *layout, sgfsi_arena *arena, sgfs_err *err);
 
+/* x = L^-T (L^-1 x + a z), z (D) being NULL: without it; only without where the kind is not
+ * `factored`. */
+void sgfsi_sym_solve(const sgfs_sym *L, double a, const double *z, double *x);
 /* Two matrices of the same kind and layout change places; nothing is copied. */
 void sgfsi_sym_swap(sgfs_sym *A, sgfs_sym *B);
 /* The numbers it holds, under this name. */

@@ -38,8 +38,19 @@ sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs
                     .D = layout->D,
                     .store = kind->host ? SGFSI_DOUBLES(arena, kind->size(layout))
                                         : sgfsi_device_room(dev, kind->size(layout), arena)};
-    return A->store != NULL ? SGFS_OK
-                            : sgfsi_fail_memory(err, "a Fisher matrix (try --sampler sgfs-d)");
+    if (dev->ops->alloc != NULL) A->room = SGFSI_DOUBLES(arena, layout->D);
+    bool made = A->store != NULL && (dev->ops->alloc == NULL || A->room != NULL);
+    return made ? SGFS_OK : sgfsi_fail_memory(err, "a Fisher matrix (try --sampler sgfs-d)");
+}
+
+void sgfsi_sym_solve(const sgfs_sym *L, double a, const double *z, double *x) {
+    if (L->kind->solve_noisy != NULL) {
+        L->kind->solve_noisy(L, a, z, x);
+        return;
+    }
+    L->kind->solve(L, false, x);
+    for (int64_t j = 0; z != NULL && j < L->D; j++) x[j] += a * z[j];
+    L->kind->solve(L, true, x);
 }
 
 void sgfsi_sym_swap(sgfs_sym *A, sgfs_sym *B) {

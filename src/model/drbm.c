@@ -16,15 +16,8 @@
  *
  * Without --intercept there are neither c nor d: no term that is free of the columns.
  *
- * t = exp(-|a|) lies in (0, 1], so nothing overflows, and serves both
- *     sigmoid(a) = (a >= 0 ? 1 : t)/(1 + t)   and   softplus(a) = max(a, 0) + log(1 + t).
- * With a_jk = s_j + U_jk it is a product, t = exp(-s) exp(-U) or exp(s) exp(U), whichever is at
- * most 1, of powers made once for each row and unit and once for each unit and class: n H + H K
- * calls of exp for a batch. Where U is too large for that (|U| > 600, or more than MOST_POWERS
- * numbers), one exp is taken for each row, unit and class: n H K.
- * The logarithms of one class are taken together, sum_j log(1 + t_j) = log(1 + q) with
- * 1 + q = prod_j (1 + t_j); q is carried, not 1 + q, so that units far below zero still count.
- * A row is worked through in tiles of at most 512 units (K >= 2), so q stays below 2^512.
+ * The device makes all of it from the inputs s = c + W x of a batch, one product
+ * (context/device/boltzmann.c).
  *
  * Start. All units alike would stay alike for ever: W and U begin at uniform numbers drawn from
  * --seed, W so that W_j x has standard deviation about 1 (uncorrelated columns), U so that
@@ -45,9 +38,8 @@
 #include "model/outcomes.h"
 #include "model/prior.h"
 
-enum { TILE = 1024, LANES = 8, MOST_POWERS = 4096, MOST_HIDDEN = 100000, MOST_AUTOMATIC = 100 };
-static const double SAFE = 700; /* exp(-+SAFE) is an ordinary number */
-_Static_assert((int)TILE >= (int)SGFSI_MOST_LABELS, "the classes of one unit must fit into a tile");
+enum { ROOM = 1 << 14, MOST_HIDDEN = 100000, MOST_AUTOMATIC = 100 };
+_Static_assert((int)SGFSI_MOST_CLASSES >= (int)SGFSI_MOST_LABELS, "a device takes so many");
 
 typedef struct drbm {
     int64_t H, K, p; /* units, classes, columns with the leading 1 */
@@ -143,7 +135,8 @@ static sgfs_status open_drbm(sgfs_model *m, sgfs_err *err) {
         m->default_sd[i] = c ? SGFSI_PRIOR_SUMS : d_k ? SGFSI_PRIOR_COLUMNS : weight;
     }
     name_parameters(m, s);
-    m->scratch_per_row = s->H;
+    m->scratch_per_row = s->H + 1;
+    m->room_per_row = s->H + s->K;
     m->curvature_scratch_per_row = sgfsi_outcomes_scratch(m);
     m->outcomes = s->K;
     sgfsi_json_int(m->saved, "hidden", s->H);
@@ -152,244 +145,89 @@ static sgfs_status open_drbm(sgfs_model *m, sgfs_err *err) {
     return SGFS_OK;
 }
 
-/* ---- one row --------------------------------------------------------------------------------- */
-
-/* Where a batch is looked at, with exp(U) and exp(-U). */
-typedef struct place {
-    const double *theta;
-    bool known;                                /* the powers are in use */
-    double up[MOST_POWERS], down[MOST_POWERS]; /* H x K */
-} place;
-
-/* Some units of one row. */
-typedef struct tile {
-    int64_t units, K;
-    const double *s;             /* units: W_j x + c_j */
-    const double *s_up, *s_down; /* units: exp(s), exp(-s) */
-    const double *U;             /* units x K */
-    const double *U_up, *U_down; /* units x K: exp(U), exp(-U) */
-    const double *t;             /* units x K: exp(-|a|), where the four above are not known */
-    double *sigmoid;             /* units x K to fill, or NULL */
-} tile;
-
-enum { PRODUCT = 1, SIGMOID = 2 }; /* what is asked of sum_lanes, known while compiling */
-
-static int64_t whole_lanes(int64_t n) {
-    return (n + LANES - 1) / LANES * LANES;
-}
-
-/* x = exp(x) in whole lanes, for which x has room: a few last numbers would cost as much as many.
- */
-static void exp_lanes(const sgfs_device *dev, int64_t n, double *x) {
-    for (int64_t i = n; i < whole_lanes(n); i++) x[i] = 0;
-    sgfsi_exp(dev, whole_lanes(n), x, x);
-}
-
-/* up = exp(x), down = exp(-x) of n numbers, those beyond SAFE taken as SAFE: no infinities, none of
- * the slow roads of exp. */
-static void both_powers(const sgfs_device *dev, int64_t n, const double *x, double *up,
-                        double *down) {
-    for (int64_t i = 0; i < n; i++) up[i] = fabs(x[i]) <= SAFE ? x[i] : copysign(SAFE, x[i]);
-    exp_lanes(dev, n, up);
-    for (int64_t i = 0; i < n; i++) down[i] = 1 / up[i];
-}
-
-/* Inputs s beyond SAFE then meet |U| <= SAFE - 100: |a| is more than 100, and a t of exp(-100) or
- * less is nothing beside 1, whatever its exact size. */
-static void look_at(const sgfs_model *m, const double *theta, place *out) {
-    const drbm *is = m->state;
-    const double *U = theta + is->U;
-    int64_t HK = is->H * is->K;
-    out->theta = theta;
-    out->known = HK <= MOST_POWERS;
-    for (int64_t i = 0; out->known && i < HK; i++) out->known = fabs(U[i]) <= SAFE - 100;
-    if (out->known) both_powers(m->ctx.device, HK, U, out->up, out->down);
-}
-
-/* Classes k .. k+lanes-1: l = sum_j max(a_j, 0), 1 + q = prod_j (1 + t_j), and the sigmoids. Units
- * come in pairs (a, t and b, u): one division serves both, 1/(1+t) = (1+u)/((1+t)(1+u)), and the
- * sums wait half as often for what was just added. The last of an odd number is paired with itself,
- * counted 0 times. max(a, 0) is (a + |a|)/2, exactly. */
-static inline void sum_lanes(const tile *is, int64_t k, int lanes, int how, double *restrict l,
-                             double *restrict q) {
-    const double *U = is->U, *up = is->U_up, *down = is->U_down, *half = is->t;
-    double sum[LANES] = {0}, more[LANES] = {0}, *sigmoid = is->sigmoid;
-    bool product = how & PRODUCT;
-    for (int64_t j = 0; j < is->units; j += 2) {
-        int64_t i = j + 1 < is->units ? j + 1 : j, at = j * is->K + k, by = i * is->K + k;
-        double s = is->s[j], s_up = product ? is->s_up[j] : 0, s_down = product ? is->s_down[j] : 0;
-        double r = is->s[i], r_up = product ? is->s_up[i] : 0, r_down = product ? is->s_down[i] : 0;
-        double count = i > j ? 1 : 0;
-#pragma omp simd
-        for (int c = 0; c < lanes; c++) {
-            double a = s + U[at + c], b = r + U[by + c], t, u;
-            if (product) {
-                t = a >= 0 ? s_down * down[at + c] : s_up * up[at + c];
-                u = b >= 0 ? r_down * down[by + c] : r_up * up[by + c];
-            } else {
-                t = half[at + c];
-                u = half[by + c];
-            }
-            u *= count;
-            double one = 1 + t, two = 1 + u, both = one * two;
-            sum[c] += (a + fabs(a)) + count * (b + fabs(b));
-            more[c] = more[c] * both + (t * two + u);
-            if (how & SIGMOID) {
-                double inverse = 1 / both;
-                sigmoid[by + c] = (b >= 0 ? 1 : u) * (inverse * one);
-                sigmoid[at + c] = (a >= 0 ? 1 : t) * (inverse * two);
-            }
-        }
-    }
-    for (int c = 0; c < lanes; c++) {
-        l[k + c] = 0.5 * sum[c];
-        q[k + c] = more[c];
-    }
-}
-
-/* Classes go in steps of LANES, the last step drawn back so that it ends with the last class: what
- * two steps share is written twice, the same both times. */
-static inline void sum_classes(const tile *is, int how, double *l, double *q) {
-    int64_t K = is->K;
-    if (K < LANES) sum_lanes(is, 0, (int)K, how, l, q);
-    for (int64_t k = 0; K >= LANES && k < K; k += LANES) {
-        sum_lanes(is, k + LANES <= K ? k : K - LANES, LANES, how, l, q);
-    }
-}
-
-/* The classes' logits l (K) gain what the units of the tile add. */
-static void add_tile(const sgfs_device *dev, tile *is, double *l) {
-    double t[TILE], up[TILE], positive[TILE], q[TILE];
-    int64_t K = is->K;
-    bool product = is->U_up != NULL;
-    if (product) both_powers(dev, is->units, is->s, up, t);
-    for (int64_t j = 0; !product && j < is->units; j++) {
-        for (int64_t k = 0; k < K; k++) t[j * K + k] = -fabs(is->s[j] + is->U[j * K + k]);
-    }
-    if (!product) exp_lanes(dev, is->units * K, t); /* t = exp(-|a|), units x K */
-    is->s_up = up;
-    is->s_down = is->t = t;
-    if (product && is->sigmoid != NULL) sum_classes(is, PRODUCT | SIGMOID, positive, q);
-    else if (product) sum_classes(is, PRODUCT, positive, q);
-    else if (is->sigmoid != NULL) sum_classes(is, SIGMOID, positive, q);
-    else sum_classes(is, 0, positive, q);
-    for (int64_t k = K; k < whole_lanes(K); k++) q[k] = 0;
-    sgfsi_log1p(dev, whole_lanes(K), q, q);
-    for (int64_t k = 0; k < K; k++) l[k] += positive[k] + q[k];
-}
-
-/* The level logits l (K) of one row. s: its H inputs of the units, or NULL: they are made here from
- * the row x itself. sigmoid: H x K, or NULL. */
-static void fill_logits(const sgfs_model *m, const place *at, const double *s, const double *x,
-                        double *l, double *sigmoid) {
-    const drbm *is = m->state;
-    const double *theta = at->theta;
-    int64_t K = is->K, most = TILE / K;
-    double own[TILE];
-    for (int64_t k = 0; k < K; k++) l[k] = is->d > 0 ? theta[is->d + k] : 0;
-    for (int64_t j = 0; j < is->H; j += most) {
-        tile now = {.units = is->H - j < most ? is->H - j : most, .K = K};
-        if (s == NULL)
-            sgfsi_gemv(m->ctx.device, now.units, is->p, 1.0, theta + j * is->p, x, 0.0, own);
-        now.s = s != NULL ? s + j : own;
-        now.U = theta + is->U + j * K;
-        now.U_up = at->known ? at->up + j * K : NULL;
-        now.U_down = at->known ? at->down + j * K : NULL;
-        now.sigmoid = sigmoid != NULL ? sigmoid + j * K : NULL;
-        add_tile(m->ctx.device, &now, l);
-    }
-    /* Logits are known up to a constant; here it makes the largest 0, so that differences of large
-     * ones are exact. */
-    double largest = l[0];
-    for (int64_t k = 1; k < K; k++) largest = l[k] > largest ? l[k] : largest;
-    for (int64_t k = 0; k < K; k++) l[k] -= largest;
-}
-
-/* Level l -> P, in place, l having room for whole lanes; returns logsumexp(l). */
-static double normalise(const sgfs_device *dev, int64_t K, double *l) {
-    double sum = 0;
-    exp_lanes(dev, K, l);
-    for (int64_t k = 0; k < K; k++) sum += l[k];
-    for (int64_t k = 0; k < K; k++) l[k] /= sum;
-    return log(sum);
-}
-
-/* dU = e_k sigmoid_jk, in place, and dc_j = sum_k dU_jk. */
-static void spread_error(int64_t H, int64_t K, const double *restrict e, double *restrict dU,
-                         double *restrict dc) {
-    int64_t whole = K / LANES * LANES;
-    for (int64_t j = 0; j < H; j++) {
-        double *restrict u = dU + j * K, sum[LANES] = {0}, total = 0;
-        for (int64_t k = 0; k < whole; k += LANES) {
-#pragma omp simd
-            for (int c = 0; c < LANES; c++) {
-                u[k + c] *= e[k + c];
-                sum[c] += u[k + c];
-            }
-        }
-        for (int64_t k = whole; k < K; k++) {
-            u[k] *= e[k];
-            total += u[k];
-        }
-#pragma omp simd reduction(+ : total)
-        for (int c = 0; c < LANES; c++) total += sum[c];
-        dc[j] = total;
-    }
-}
-
 /* ---- the hooks ------------------------------------------------------------------------------- */
 
+/* The classes of n targets; -1: a label the model does not know has no chance. */
+static void find_classes(const sgfs_model *m, int64_t n, const double *y, double *own) {
+    for (int64_t i = 0; i < n; i++) own[i] = (double)sgfsi_labels_class(&m->labels, y[i]);
+}
+
+/* The machine at theta, which the device reaches at `there`, for the n rows whose inputs S are. */
+static sgfsi_boltzmann machine_at(const drbm *is, const double *there, int64_t n, const double *S) {
+    return (sgfsi_boltzmann){.n = n,
+                             .H = is->H,
+                             .K = is->K,
+                             .S = S,
+                             .U = there + is->U,
+                             .B = is->d > 0 ? there + is->d : NULL};
+}
+
+/* Scratch: the inputs (n x H), then n classes. The left factors of a single unit are a vector, the
+ * host's: they are made behind the inputs. */
 static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                           sgfs_scores *s, double *scratch, sgfs_err *err) {
     const drbm *is = m->state;
-    int64_t H = is->H, K = is->K;
-    double *hidden = scratch, e[TILE]; /* n x H: c + W x */
-    place at;
+    const sgfs_device *dev = m->ctx.device;
+    double *own = scratch + b->n * is->H, *S = scratch;
+    const double *there = sgfsi_model_there(m, theta, b, &S);
     (void)err;
-    sgfsi_gemm_nt(m->ctx.device, b->n, H, is->p, 1.0, b->x, theta, 0.0, hidden);
-    look_at(m, theta, &at);
-    for (int64_t i = 0; i < b->n; i++) {
-        double *dU = s->block != NULL ? s->block[1].dense + i * H * K : NULL;
-        int64_t y = sgfsi_labels_class(&m->labels, b->y[i]);
-        fill_logits(m, &at, hidden + i * H, NULL, e, dU);
-        double own = y >= 0 ? e[y] : -INFINITY; /* a label the model does not know has no chance */
-        double norm = normalise(m->ctx.device, K, e);
-        if (s->loglik != NULL) s->loglik[i] = own - norm;
-        if (dU == NULL) continue;
-        for (int64_t k = 0; k < K; k++) e[k] = (k == y ? 1.0 : 0.0) - e[k];
-        spread_error(H, K, e, dU, s->block[0].left + i * H);
-        if (is->d > 0) memcpy(s->block[2].dense + i * K, e, (size_t)K * sizeof *e);
+    find_classes(m, b->n, b->y, own);
+    sgfsi_gemm_nt(dev, b->n, is->H, is->p, 1.0, b->x, there, 0.0, S);
+    sgfsi_boltzmann machine = machine_at(is, there, b->n, S);
+    machine.own = own;
+    machine.loglik = s->loglik;
+    if (s->block != NULL) {
+        bool vector = is->H == 1 && b->room != NULL;
+        machine.EU = s->block[1].dense;
+        machine.ES = vector ? S + b->n : s->block[0].left;
+        if (is->d > 0) machine.E = s->block[2].dense;
     }
+    sgfsi_boltzmann_of(dev, &machine);
+    if (s->block != NULL && machine.ES != s->block[0].left)
+        sgfsi_get(dev, b->n, machine.ES, s->block[0].left);
     return SGFS_OK;
 }
 
 static void predict(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *out,
                     double *scratch) {
     const drbm *is = m->state;
-    double P[TILE];
-    place at;
     sgfsi_gemm_nt(m->ctx.device, b->n, is->H, is->p, 1.0, b->x, theta, 0.0, scratch);
-    look_at(m, theta, &at);
-    for (int64_t i = 0; i < b->n; i++) {
-        fill_logits(m, &at, scratch + i * is->H, NULL, P, NULL);
-        normalise(m->ctx.device, is->K, P);
-        memcpy(out + i * is->K, P, (size_t)is->K * sizeof *P);
-    }
+    sgfsi_boltzmann machine = machine_at(is, theta, b->n, scratch);
+    machine.P = out;
+    sgfsi_boltzmann_of(m->ctx.device, &machine);
 }
 
+/* Some rows at a time, in room that lies on the stack. A device with memory of its own has made the
+ * probabilities of all rows before; in the host's memory the inputs are made row by row. */
 static void resample(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                      const double *normal, const double *uniform, double *y) {
     const drbm *is = m->state;
-    double P[TILE];
-    place at;
+    const sgfs_device *dev = m->ctx.device;
+    double room[ROOM], *S = NULL;
+    const double *there = sgfsi_model_there(m, theta, b, &S);
+    sgfsi_boltzmann machine = machine_at(is, there, b->n, S);
+    int64_t rows = ROOM / is->K;
     (void)normal;
-    look_at(m, theta, &at);
-    for (int64_t i = 0; i < b->n; i++) {
-        fill_logits(m, &at, NULL, b->x + i * is->p, P, NULL);
-        normalise(m->ctx.device, is->K, P);
-        int64_t k = 0; /* the first class whose cumulated probability passes the uniform number */
-        for (double sum = P[0]; k < is->K - 1 && uniform[i] >= sum; sum += P[k]) k++;
-        y[i] = m->labels.value[k];
+    machine.P = S != NULL ? S + b->n * is->H : room;
+    machine.W = theta;
+    machine.p = is->p;
+    if (S != NULL) {
+        sgfsi_gemm_nt(dev, b->n, is->H, is->p, 1.0, b->x, there, 0.0, S);
+        sgfsi_boltzmann_of(dev, &machine);
+    }
+    for (int64_t first = 0; first < b->n; first += rows) {
+        int64_t n = b->n - first < rows ? b->n - first : rows;
+        machine.n = n;
+        machine.X = b->x + first * is->p;
+        if (S == NULL) sgfsi_boltzmann_of(dev, &machine);
+        else sgfsi_get(dev, n * is->K, machine.P + first * is->K, room);
+        for (int64_t i = 0; i < n; i++) {
+            const double *P = room + i * is->K;
+            int64_t k =
+                0; /* the first class whose cumulated probability passes the uniform number */
+            for (double sum = P[0]; k < is->K - 1 && uniform[first + i] >= sum; sum += P[k]) k++;
+            y[first + i] = m->labels.value[k];
+        }
     }
 }
 
@@ -431,6 +269,7 @@ const sgfs_model_kind sgfs_model_drbm = {
     .help = "discriminative restricted Boltzmann machine, classes of any name",
     .options = options,
     .redundant = true,
+    .far = true,
     .open = open_drbm,
     .scores = scores,
     .predict = predict,

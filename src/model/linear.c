@@ -71,7 +71,8 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
     const linear *state = m->state;
     double *left = s->block != NULL ? s->block[0].left : scratch,
            log_sigma = log_sigma_of(m, theta);
-    double *spread = s->block != NULL && !state->known ? s->block[1].dense : NULL;
+    double *dense = s->block != NULL && !state->known ? s->block[1].dense : NULL,
+           *spread = dense != NULL && b->room != NULL ? scratch : dense;
     double weight = exp(-2 * log_sigma), inverse = 1 / state->y_sd;
     double constant = log_sigma + SGFSI_HALF_LOG_TWO_PI;
     sgfsi_glm_predictor(m, theta, b, left);
@@ -81,6 +82,7 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
         if (spread != NULL) spread[i] = weight * r * r - 1;
         if (s->loglik != NULL) s->loglik[i] = -0.5 * weight * r * r - constant;
     }
+    if (spread != dense) sgfsi_put(m->ctx.device, b->n, spread, dense);
     return SGFS_OK;
 }
 
@@ -179,6 +181,7 @@ const sgfs_model_kind sgfs_model_linear = {
     .options = options,
     .regression = true,
     .one_mode = true,
+    .far = true,
     .sparse = true,
     .by_predictor = true,
     .open = open_linear,

@@ -210,6 +210,7 @@ static const char *unit_name(const sgfs_model *m, const sgfsi_mlp *s, int64_t l,
 
 static void finish(sgfs_model *m, sgfsi_mlp *s) {
     m->scratch_per_row = sgfsi_network_scratch(&s->net) + last_layer(s)->out + 1;
+    m->room_per_row = sgfsi_network_scratch(&s->net) + last_layer(s)->out;
     m->curvature_scratch_per_row = sgfsi_outcomes_scratch(m);
     m->outcomes = is_gaussian(s) ? SGFSI_NORMAL_OUTCOMES : m->labels.count;
     bool plain = s->net.layers == 1;
@@ -266,21 +267,29 @@ static sgfs_status open_mlp(sgfs_model *m, sgfs_err *err) {
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 
-/* Scratch: the passes' own, then eta (n x out) where the scores are not wanted, then n for the
- * readout. */
+/* Scratch: the passes' own, then eta (n x out) where it is not the left side of a block, then n for
+ * the readout. Of one unit eta is a vector for the readout, the host's, and a matrix for the passes.
+ */
 static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                           sgfs_scores *s, double *scratch, sgfs_err *err) {
     const sgfsi_mlp *state = m->state;
+    const sgfs_device *dev = m->ctx.device;
     const sgfsi_network *net = &state->net;
-    double *own = scratch + b->n * sgfsi_network_scratch(net);
-    double *eta = s->block != NULL ? s->block[net->layers - 1].left : own;
-    double *spread =
-        s->block != NULL && m->blocks > net->layers ? s->block[net->layers].dense : NULL;
+    int64_t passes = b->n * sgfsi_network_scratch(net), out = last_layer(state)->out;
+    double *matrices = scratch, *room = scratch + passes + b->n * out;
+    const double *there = sgfsi_model_there(m, theta, b, &matrices);
+    double *left = s->block != NULL ? s->block[net->layers - 1].left : NULL;
+    double *sums = left != NULL && out > 1 ? left : matrices + passes;
+    double *eta = out > 1 ? sums : left != NULL ? left : scratch + passes;
+    bool spread = s->block != NULL && m->blocks > net->layers;
     (void)err;
-    sgfsi_network_forward(net, m->ctx.device, theta, b, s->block, eta, scratch);
-    state->readout->score(m, theta, b, eta, s->loglik, spread, own + b->n * last_layer(state)->out);
-    if (s->block != NULL)
-        sgfsi_network_backward(net, m->ctx.device, theta, b->n, s->block, scratch);
+    sgfsi_network_forward(net, dev, there, b, s->block, sums, matrices);
+    if (eta != sums) sgfsi_get(dev, b->n, sums, eta);
+    state->readout->score(m, theta, b, eta, s->loglik, room);
+    if (spread) sgfsi_put(dev, b->n, room, s->block[net->layers].dense);
+    if (s->block == NULL) return SGFS_OK;
+    if (eta != sums) sgfsi_put(dev, b->n, eta, sums);
+    sgfsi_network_backward(net, dev, there, b->n, sums, s->block, matrices);
     return SGFS_OK;
 }
 
@@ -303,15 +312,18 @@ static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch
 static void resample(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                      const double *normal, const double *uniform, double *y) {
     enum { ROOM = 1 << 14 };
-    double room[ROOM];
+    double room[ROOM], *matrices = room;
     const sgfsi_mlp *s = m->state;
-    int64_t rows = ROOM / m->scratch_per_row;
+    const double *there = sgfsi_model_there(m, theta, b, &matrices);
+    int64_t rows = ROOM / m->scratch_per_row, out = last_layer(s)->out;
     for (int64_t first = 0; first < b->n; first += rows) {
         sgfs_batch some = *b;
         some.n = b->n - first < rows ? b->n - first : rows;
         some.x = b->x + first * b->p;
-        double *eta = room + some.n * sgfsi_network_scratch(&s->net);
-        sgfsi_network_forward(&s->net, m->ctx.device, theta, &some, NULL, eta, room);
+        double *sums = matrices + some.n * sgfsi_network_scratch(&s->net),
+               *eta = b->room != NULL ? room : sums;
+        sgfsi_network_forward(&s->net, m->ctx.device, there, &some, NULL, sums, matrices);
+        if (eta != sums) sgfsi_get(m->ctx.device, some.n * out, sums, eta);
         s->readout->draw(m, theta, some.n, eta, normal + first, uniform + first, y + first);
     }
 }
@@ -387,6 +399,7 @@ const sgfs_model_kind sgfs_model_mlp = {
     .help = "feed-forward network for labels or numbers",
     .options = options,
     .redundant = true,
+    .far = true,
     .open = open_mlp,
     .scores = scores,
     .predict = predict,

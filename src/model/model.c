@@ -195,6 +195,14 @@ const sgfs_model *sgfsi_model_near(const sgfs_model *m, sgfsi_arena *arena) {
     return other;
 }
 
+const double *sgfsi_model_there(const sgfs_model *m, const double *theta, const sgfs_batch *b,
+                                double **workspace) {
+    if (b->room == NULL) return theta;
+    sgfsi_put(m->ctx.device, m->D, theta, b->room);
+    *workspace = b->room + m->D;
+    return b->room;
+}
+
 sgfs_status sgfsi_model_room_for_names(sgfs_model *m, sgfs_err *err) {
     m->param = sgfsi_arena_alloc(&m->arena, m->D, sizeof *m->param);
     return m->param != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the parameter names");

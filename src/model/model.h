@@ -43,7 +43,8 @@ struct sgfs_model {
     int64_t scratch_per_row; /* doubles of workspace the kind wants for each row of a batch */
     int64_t curvature_scratch_per_row; /* the same while `curvature` runs, where it is more */
     int64_t exact_scratch_per_row;     /* the same for `third` and `remainder` */
-    int64_t outcomes; /* matrices of rows that `curvature` sums over (outcomes.h); 0: one */
+    int64_t room_per_row; /* of workspace on a device with memory of its own (there below) */
+    int64_t outcomes;     /* matrices of rows that `curvature` sums over (outcomes.h); 0: one */
     const sgfsi_json *restored; /* `saved` of the model that this one is on other rows; or NULL */
     sgfsi_json *saved; /* what the kind wants remembered in the run file (label map, ...) */
     void *state;       /* the kind's own, from the arena */
@@ -83,6 +84,10 @@ const sgfs_model *sgfsi_model_near(const sgfs_model *m, sgfsi_arena *arena);
 
 /* ---- for the kinds --------------------------------------------------------------------------- */
 
+/* The parameters as the device can reach them, for its matrices: theta, or where the batch has room
+ * on a device a copy of it there. Then *workspace becomes the n room_per_row numbers behind it. */
+const double *sgfsi_model_there(const sgfs_model *m, const double *theta, const sgfs_batch *b,
+                                double **workspace);
 /* While opening: declare the next block; NULL when memory is out. */
 sgfs_block *sgfsi_model_add_block(sgfs_model *m, const char *name, int64_t rows, int64_t cols,
                                   sgfs_score_form form);

@@ -15,15 +15,10 @@ enum { SGFSI_MOST_LAYERS = SGFSI_MOST_BLOCKS - 1, SGFSI_MOST_UNITS = 4096 };
 /* f of the hidden units. Its derivative is a function of its value: the sums need not be kept. */
 typedef struct sgfsi_activation {
     const char *name;
-    double factor; /* the sums arrive multiplied by it: what the one exp wants */
-    /* From sums (n x h, destroyed) to [1, f(a)] (n x (h+1)). */
-    void (*apply)(const sgfs_device *dev, int64_t n, int64_t h, double *sums, double *right);
-    /* delta (n x h) = back x f'(a), back and right n x (h+1) with the bias in front. */
-    void (*chain)(int64_t n, int64_t h, const double *right, const double *back, double *delta);
+    sgfsi_unit unit;
 } sgfsi_activation;
 
-extern const sgfsi_activation *const sgfsi_activations[]; /* NULL-terminated */
-const sgfsi_activation *sgfsi_activation_find(const char *name);
+const sgfsi_activation *sgfsi_activation_find(const char *name); /* NULL: there is none */
 
 typedef struct sgfsi_layer {
     int64_t in, out; /* in: with the bias */
@@ -38,6 +33,8 @@ typedef struct sgfsi_network {
     int64_t widest; /* hidden units of the widest layer; 0 without one */
 } sgfsi_network;
 
+/* theta, scratch, eta and errors lie in the device's memory, as matrices do. */
+
 /* Doubles for each row that the passes want as scratch. */
 int64_t sgfsi_network_scratch(const sgfsi_network *net);
 
@@ -46,7 +43,8 @@ int64_t sgfsi_network_scratch(const sgfsi_network *net);
 void sgfsi_network_forward(const sgfsi_network *net, const sgfs_device *dev, const double *theta,
                            const sgfs_batch *b, sgfs_score_block *keep, double *eta,
                            double *scratch);
-/* After a forward pass that kept its values, with d log p/d eta in the left side of the last
- * block: fill the left sides of all others. */
+/* After a forward pass that kept its values, with errors = d log p/d eta, n x out: fill the left
+ * sides of all blocks but the last. */
 void sgfsi_network_backward(const sgfsi_network *net, const sgfs_device *dev, const double *theta,
-                            int64_t n, sgfs_score_block *block, double *scratch);
+                            int64_t n, const double *errors, sgfs_score_block *block,
+                            double *scratch);

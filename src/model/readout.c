@@ -35,24 +35,12 @@ static double sum_of(int64_t K, const double *x) {
 }
 
 static void softmax_score(const sgfs_model *m, const double *theta, const sgfs_batch *b,
-                          double *eta, double *loglik, double *spread, double *room) {
-    int64_t K = m->labels.count;
+                          double *eta, double *loglik, double *room) {
     (void)theta;
-    (void)spread;
-    (void)room;
-    lower(b->n, K, eta);
-    for (int64_t i = 0; loglik != NULL && i < b->n; i++) {
-        int64_t class = sgfsi_labels_class(&m->labels, b->y[i]);
-        loglik[i] = class >= 0 ? eta[i * K + class] : -INFINITY;
-    }
-    sgfsi_exp(m->ctx.device, b->n * K, eta, eta);
-    for (int64_t i = 0; i < b->n; i++, eta += K) {
-        double sum = sum_of(K, eta), scale = -1 / sum;
-        int64_t class = sgfsi_labels_class(&m->labels, b->y[i]);
-        for (int64_t k = 0; k < K; k++) eta[k] *= scale;
-        if (class >= 0) eta[class] += 1;
-        if (loglik != NULL) loglik[i] -= log(sum);
-    }
+    for (int64_t i = 0; i < b->n; i++) room[i] = (double)sgfsi_labels_class(&m->labels, b->y[i]);
+    const sgfsi_classes c = {
+        .n = b->n, .K = m->labels.count, .E = eta, .own = room, .loglik = loglik};
+    sgfsi_classes_of(m->ctx.device, &c);
 }
 
 static void softmax_predict(const sgfs_model *m, int64_t n, const double *eta, double *out) {
@@ -89,9 +77,8 @@ const sgfsi_readout sgfsi_readout_softmax = {
 /* ---- two labels, one unit -------------------------------------------------------------------- */
 
 static void logistic_score(const sgfs_model *m, const double *theta, const sgfs_batch *b,
-                           double *eta, double *loglik, double *spread, double *room) {
+                           double *eta, double *loglik, double *room) {
     (void)theta;
-    (void)spread;
     sgfsi_half_exp(m, b->n, eta, room);
     for (int64_t i = 0; i < b->n; i++) {
         int64_t class = sgfsi_labels_class(&m->labels, b->y[i]);
@@ -135,14 +122,13 @@ static double log_sigma_of(const sgfs_model *m, const double *theta) {
 }
 
 static void gaussian_score(const sgfs_model *m, const double *theta, const sgfs_batch *b,
-                           double *eta, double *loglik, double *spread, double *room) {
+                           double *eta, double *loglik, double *room) {
     const sgfsi_mlp *s = m->state;
     double log_sigma = log_sigma_of(m, theta), weight = exp(-2 * log_sigma);
-    (void)room;
     for (int64_t i = 0; i < b->n; i++) {
         double r = (b->y[i] - s->y_mean) / s->y_sd - eta[i];
         eta[i] = weight * r;
-        if (spread != NULL) spread[i] = weight * r * r - 1;
+        room[i] = weight * r * r - 1;
         if (loglik != NULL) loglik[i] = -0.5 * weight * r * r - log_sigma - SGFSI_HALF_LOG_TWO_PI;
     }
 }

@@ -10,10 +10,11 @@ typedef struct sgfsi_readout {
     const char *name;
     int64_t most_labels; /* 0: the target is a number */
     int64_t units;       /* of the last layer; 0: one for each label */
-    /* eta -> d log p / d eta, in place; loglik (n) where it is not NULL; spread (n), the score of
-     * log_sigma, likewise. room: n. */
+    /* eta -> d log p / d eta, in place, in the device's memory where there are several units;
+     * loglik (n) where it is not NULL. room (n): the score of log_sigma is left there, if that is a
+     * parameter. */
     void (*score)(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *eta,
-                  double *loglik, double *spread, double *room);
+                  double *loglik, double *room);
     void (*predict)(const sgfs_model *m, int64_t n, const double *eta, double *out);
     /* Targets drawn; eta is changed. */
     void (*draw)(const sgfs_model *m, const double *theta, int64_t n, double *eta,

@@ -100,6 +100,7 @@ static sgfs_status open_softmax(sgfs_model *m, sgfs_err *err) {
     m->outputs = m->labels.count;
     m->ratio = s->reference >= 0 ? "odds ratio" : NULL;
     m->scratch_per_row = s->rows + 3;
+    m->room_per_row = s->rows;
     m->curvature_scratch_per_row = s->rows + 4 + 2 * sgfsi_glm_scratch(m);
     m->exact_scratch_per_row = 3 + 3 * s->rows + s->rows * sgfsi_glm_scratch(m);
     sgfsi_glm_judge_prior(m, 1.0, sgfsi_labels_odds(m));
@@ -137,7 +138,8 @@ static void look(const sgfs_model *m, const double *theta, const sgfs_batch *b, 
                  const double *y, const sgfsi_softmax *o) {
     const softmax *s = m->state;
     sgfsi_softmax known = *o;
-    sgfsi_glm_predictors(m, theta, b, first, o->n, o->P);
+    double *behind = NULL; /* P lies there already */
+    sgfsi_glm_predictors(m, sgfsi_model_there(m, theta, b, &behind), b, first, o->n, o->P);
     if (y == NULL) known.own = NULL;
     for (int64_t i = 0; y != NULL && i < o->n; i++) {
         int64_t class = sgfsi_labels_class(&m->labels, y[i]), row = row_of(s, class);
@@ -148,13 +150,14 @@ static void look(const sgfs_model *m, const double *theta, const sgfs_batch *b, 
 
 /* ---- the hooks ------------------------------------------------------------------------------- */
 
+/* The left factors of a single row of B are a vector, the host's. */
 static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                           sgfs_scores *out, double *scratch, sgfs_err *err) {
     const softmax *s = m->state;
     (void)err;
-    bool wanted = out->block != NULL;
-    const sgfsi_softmax o =
-        lay_out(s, b->n, wanted ? out->block[0].left : scratch + 3 * b->n, scratch);
+    bool wanted = out->block != NULL, in_place = wanted && (s->rows > 1 || b->room == NULL);
+    double *own = b->room != NULL ? b->room + m->D : scratch + 3 * b->n;
+    const sgfsi_softmax o = lay_out(s, b->n, in_place ? out->block[0].left : own, scratch);
     look(m, theta, b, 0, out->loglik != NULL ? b->y : NULL, &o);
     for (int64_t i = 0; out->loglik != NULL && i < b->n; i++) out->loglik[i] = o.own[i];
     if (out->loglik != NULL) sgfsi_log1p(m->ctx.device, b->n, o.rest, o.rest);
@@ -163,6 +166,7 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
     for (int64_t i = 0; i < b->n; i++)
         o.own[i] = (double)row_of(s, sgfsi_labels_class(&m->labels, b->y[i]));
     sgfsi_unit_less(m->ctx.device, b->n, s->rows, o.own, o.P);
+    if (!in_place) sgfsi_get(m->ctx.device, b->n, o.P, out->block[0].left);
     return SGFS_OK;
 }
 
@@ -331,10 +335,12 @@ static void resample(const sgfs_model *m, const double *theta, const sgfs_batch 
     (void)normal;
     for (int64_t first = 0; first < b->n; first += most) {
         int64_t n = b->n - first < most ? b->n - first : most;
-        const sgfsi_softmax o = lay_out(s, n, room + 3 * n, room);
+        double *P = room + 3 * n, *there = b->room != NULL ? b->room + m->D : P;
+        const sgfsi_softmax o = lay_out(s, n, there, room);
         look(m, theta, b, first, NULL, &o);
+        if (there != P) sgfsi_get(m->ctx.device, n * s->rows, there, P);
         for (int64_t i = 0; i < n; i++) {
-            int64_t class = pick(s, o.P + i * s->rows, o.base[i], uniform[first + i]);
+            int64_t class = pick(s, P + i * s->rows, o.base[i], uniform[first + i]);
             y[first + i] = class >= 0 ? m->labels.value[class] : NAN;
         }
     }
@@ -350,6 +356,7 @@ const sgfs_model_kind sgfs_model_softmax = {
     .help = "multinomial logistic regression, any number of classes of any name",
     .options = options,
     .sparse = true,
+    .far = true,
     .regression = true,
     .one_mode = true,
     .open = open_softmax,

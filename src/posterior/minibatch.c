@@ -25,6 +25,11 @@ sgfs_status sgfsi_eval_open(sgfsi_eval *e, const sgfs_model *model, const sgfs_s
     if (status == SGFS_OK) status = sgfsi_scores_open(&e->scores, model, n, arena, err);
     if (status != SGFS_OK) return status;
     e->gamma = e->batcher.rows.batch.gamma;
+    if (model->ctx.device->ops->alloc != NULL && model->kind->far) {
+        double **room = &e->batcher.rows.batch.room;
+        *room = sgfsi_device_room(model->ctx.device, model->D + n * model->room_per_row, arena);
+        if (*room == NULL) return sgfsi_fail_memory(err, "the gradient");
+    }
     bool made = SGFSI_ROOM(arena, model->D, &e->gbar) && SGFSI_ROOM(arena, n, &e->loglik) &&
                 SGFSI_ROOM(arena, n * model->scratch_per_row, &e->scratch);
     e->ones = sgfsi_ones(arena, n);
@@ -52,7 +57,8 @@ void sgfsi_eval_stream(sgfsi_eval *e, uint64_t seed, uint32_t chain) {
 /* Scores at theta and at the anchor, as the model fills them; e->scores holds their differences. */
 struct sgfsi_pair {
     sgfs_scores here, anchor;
-    double *loglik; /* n, at the anchor */
+    sgfs_scores staged; /* the anchor's in the host's memory, where its room is another; or none */
+    double *loglik;     /* n, at the anchor */
 };
 
 sgfs_status sgfsi_eval_open_control(sgfsi_eval *e, sgfsi_arena *arena, sgfs_err *err) {
@@ -62,6 +68,10 @@ sgfs_status sgfsi_eval_open_control(sgfsi_eval *e, sgfsi_arena *arena, sgfs_err 
         return sgfsi_fail_memory(err, "differences of scores");
     sgfs_status status = sgfsi_scores_open(&e->pair->here, e->model, e->n, arena, err);
     if (status == SGFS_OK) status = sgfsi_scores_open(&e->pair->anchor, e->model, e->n, arena, err);
+    const sgfs_model *near = sgfsi_model_near(e->model, arena);
+    if (near == NULL) return sgfsi_fail_memory(err, "differences of scores");
+    if (status == SGFS_OK && near != e->model)
+        status = sgfsi_scores_open(&e->pair->staged, near, e->n, arena, err);
     if (status != SGFS_OK) return status;
     /* Where the right factor changes with theta as well, a difference of outer products is none:
      * it is written out. */
@@ -80,7 +90,8 @@ static void subtract(int64_t n, const double *a, const double *b, double *out) {
     for (int64_t i = 0; i < n; i++) out[i] = a[i] - b[i];
 }
 
-/* out = l (x) r - l* (x) r* for each row. */
+/* out = l (x) r - l* (x) r* for each row, in the host's memory: networks have no anchor, and with
+ * them goes all that could ask a device for it. */
 static void subtract_outer(int64_t n, const sgfs_score_block *a, const sgfs_score_block *b,
                            double *out) {
     int64_t rows = a->rows, cols = a->cols;
@@ -94,6 +105,21 @@ static void subtract_outer(int64_t n, const sgfs_score_block *a, const sgfs_scor
     }
 }
 
+/* The scores at the anchor that are remembered. */
+static void look_up(const sgfsi_eval *e, int64_t n) {
+    const sgfs_device *dev = e->model->ctx.device;
+    sgfs_scores *anchor = &e->pair->anchor, *staged = &e->pair->staged;
+    bool elsewhere = staged->block != NULL;
+    staged->loglik = anchor->loglik;
+    sgfsi_remembered_pick(e->control->rows, e->batcher.row, n, elsewhere ? staged : anchor);
+    for (int64_t k = 0; elsewhere && k < e->model->blocks; k++) {
+        const sgfs_score_block *from = &staged->block[k], *to = &anchor->block[k];
+        if (to->dense != NULL) sgfsi_put(dev, n * to->rows * to->cols, from->dense, to->dense);
+        else if (to->rows > 1) sgfsi_put(dev, n * to->rows, from->left, to->left);
+        else memcpy(to->left, from->left, (size_t)n * sizeof *to->left);
+    }
+}
+
 /* Scores and densities at theta less those at the anchor. */
 static sgfs_status score_differences(sgfsi_eval *e, const sgfs_batch *b, const double *theta,
                                      bool want_lp, sgfs_err *err) {
@@ -104,8 +130,7 @@ static sgfs_status score_differences(sgfsi_eval *e, const sgfs_batch *b, const d
     sgfsi_scores_point(m, b, &pair->here);
     sgfsi_scores_point(m, b, &pair->anchor);
     sgfs_status status = m->kind->scores(m, theta, b, &pair->here, e->scratch, err);
-    if (status == SGFS_OK && e->control->rows != NULL)
-        sgfsi_remembered_pick(e->control->rows, e->batcher.row, b->n, &pair->anchor);
+    if (status == SGFS_OK && e->control->rows != NULL) look_up(e, b->n);
     else if (status == SGFS_OK)
         status = m->kind->scores(m, e->control->theta, b, &pair->anchor, e->scratch, err);
     if (status != SGFS_OK) return status;
@@ -116,8 +141,9 @@ static sgfs_status score_differences(sgfsi_eval *e, const sgfs_batch *b, const d
         sgfs_score_form form = m->block[k].form;
         if (form == SGFS_SCORE_OUTER) subtract_outer(b->n, x, y, o->dense);
         else if (form == SGFS_SCORE_DENSE)
-            subtract(b->n * x->rows * x->cols, x->dense, y->dense, o->dense);
-        else subtract(b->n * x->rows, x->left, y->left, o->left);
+            sgfsi_minus(m->ctx.device, b->n * x->rows * x->cols, x->dense, y->dense, o->dense);
+        else if (x->rows > 1) sgfsi_minus(m->ctx.device, b->n * x->rows, x->left, y->left, o->left);
+        else subtract(b->n, x->left, y->left, o->left);
     }
     if (want_lp) subtract(b->n, e->loglik, pair->loglik, e->loglik);
     return SGFS_OK;

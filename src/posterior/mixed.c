@@ -99,6 +99,8 @@ static sgfs_status open_term(sgfsi_mixed *m, int64_t k, bool sorted, sgfsi_arena
 sgfs_status sgfsi_mixed_open(sgfsi_mixed *m, const sgfs_model *model, sgfsi_arena *arena,
                              sgfs_err *err) {
     const sgfs_data *d = model->data;
+    model = sgfsi_model_near(model, arena);
+    if (model == NULL) return sgfsi_fail_memory(err, "the groups");
     *m = (sgfsi_mixed){.fixed = sgfsi_model_fixed(model),
                        .scales = model->scales,
                        .N = d->N,

@@ -57,13 +57,13 @@ static void sum_sparse(const sgfs_score_block *o, int64_t n, double a, double b,
 /* out = a sum_i g_i + b out, block by block, from the factors. */
 void sgfsi_scores_sum(const sgfs_device *dev, const sgfs_scores *s, double a, double b,
                       const double *ones, double *out) {
-    for (int64_t k = 0; k < s->blocks; k++) {
-        const sgfs_score_block *o = &s->block[k];
-        double *to = out + o->offset;
-        if (o->dense != NULL) sgfsi_gemv_t(dev, s->n, o->rows * o->cols, a, o->dense, ones, b, to);
-        else if (o->right_sparse != NULL) sum_sparse(o, s->n, a, b, to);
-        else if (o->rows == 1) sgfsi_gemv_t(dev, s->n, o->cols, a, o->right, o->left, b, to);
-        else sgfsi_gemm_tn(dev, s->n, o->rows, o->cols, a, o->left, o->right, b, to);
+    sgfsi_outer o[SGFS_BLOCKS_TOGETHER];
+    for (int64_t k = 0; k < s->blocks;) {
+        int64_t count = sgfs_scores_together(s, k, o);
+        double *to = out + s->block[k].offset;
+        if (count > 0) sgfsi_outer_sums(dev, count, o, a, b, ones, to);
+        else sum_sparse(&s->block[k], s->n, a, b, to);
+        k += count > 0 ? count : 1;
     }
 }
 

@@ -205,8 +205,12 @@ void sgfsi_corrected_move(sgfsi_corrected *g, const double *G, double *theta) {
     int64_t D = L->D;
     if (!g->scaled) g->R.kind->mul_factor(&g->R, false, g->z);
     for (int64_t j = 0; j < D; j++) g->x[j] = g->h * G[j] + (g->scaled ? 0 : g->z[j]);
-    L->kind->solve(L, false, g->x);
-    if (g->scaled) sgfsi_axpy(L->device, D, g->scale, g->z, g->x);
-    L->kind->solve(L, true, g->x);
+    if (g->scaled) {
+        L->kind->solve(L, false, g->x);
+        sgfsi_axpy(L->device, D, g->scale, g->z, g->x);
+        L->kind->solve(L, true, g->x);
+    } else {
+        sgfsi_sym_solve(L, 0, NULL, g->x);
+    }
     sgfsi_axpy(L->device, D, 1.0, g->x, theta);
 }

@@ -79,9 +79,9 @@ static double solve_step(const sgfs_sampler *sampler, sgfs *s, int64_t t, double
         B->full.kind->mul_factor(&B->full_root, false, s->z);
         sgfsi_axpy(sampler->model->ctx.device, sampler->D, alpha, s->z, x);
     }
-    L->kind->solve(L, false, x);
-    if (injects && ours) add_noise(sampler, s, t, SGFSI_NOISE, alpha, NULL, x);
-    L->kind->solve(L, true, x);
+    bool between = injects && ours;
+    if (between) sgfsi_sampler_normals(sampler, t, SGFSI_NOISE, s->z);
+    sgfsi_sym_solve(L, alpha, between ? s->z : NULL, x);
     return ours ? 2 / (1 + alpha * alpha) : 2;
 }
 

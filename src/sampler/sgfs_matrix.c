@@ -145,11 +145,13 @@ static int64_t build(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler, double r
     f->combine(&k->L, e->gamma * e->total, &source_of(k)->I1, 0, NULL);
     if (k->prior != NULL) f->add_diag(&k->L, k->share, k->prior);
     if (!isnan(ridge)) {
-        k->ridge_now = ridge * f->trace(&k->L) / (double)e->D;
+        k->ridge_now = ridge > 0 ? ridge * f->trace(&k->L) / (double)e->D : 0;
         k->ridge_full = k->left > 0 ? k->ridge_now / k->left : k->ridge_now;
     }
     if (k->ridge_now > 0) f->add_diag(&k->L, k->ridge_now, NULL);
     k->alpha = alpha;
+    k->shrink = 1;
+    if (B->is_fisher) return f->factor(&k->L);
     double size = f->trace(&k->L), mean = size / (double)e->D;
     if (B->adapts) f->diag(&k->L, B->diag);
     for (int64_t j = 0; B->adapts && j < e->D; j++) { /* B follows K, which stands in L */
@@ -157,7 +159,7 @@ static int64_t build(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler, double r
         B->root[j] = sqrt(B->diag[j]);
     }
     if (B->diag != NULL) f->add_diag(&k->L, alpha * alpha, B->diag);
-    else if (!B->is_fisher) f->combine(&k->L, 1, &k->L, alpha * alpha, &B->full);
+    else f->combine(&k->L, 1, &k->L, alpha * alpha, &B->full);
     k->shrink = size / f->trace(&k->L);
     return f->factor(&k->L);
 }

@@ -407,7 +407,8 @@ def test_every_flag_in_the_help_is_known(site, command):
     assert len(flags) >= 2
     for flag, value in flags:
         given = {"": [], "K": ["12"], "X": ["1"], "TEXT": [","], "FILE": ["absent"], "RUN": ["absent"]}.get(value, [value.split("|")[-1]])
-        done = site(command, f"--{flag}", *given)
+        leaks = {"env": {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}} if flag == "mpi" else {}  # of MPI's own
+        done = site(command, f"--{flag}", *given, **leaks)
         assert done.returncode in (0, 2) or (flag, done.returncode) in (("config", IO), ("sketch", IO)), (flag, done.stderr)
         assert not re.search(r"no flag|takes|needs a value|is one of", done.stderr), done.stderr
 

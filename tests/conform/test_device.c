@@ -300,6 +300,14 @@ static void test_solving_undoes_multiplying(void **state) {
             sgfsi_trsv(dev, D, L, transposed, got);
             sgfsi_trmv(dev, D, L, transposed, got);
             assert_same(dev->name, "trmv after trsv", D, got, x, 8 * rounding(D));
+            /* L (L' y) - a L z, for y = L^-T (L^-1 x + a z), is x */
+            double *z = transposed ? numbers(D, 62) : NULL;
+            sgfsi_solve_noisy(dev, D, L, -0.7, z, got);
+            sgfsi_trmv(host, D, L, true, got);
+            if (transposed) sgfsi_axpy(host, D, 0.7, z, got);
+            sgfsi_trmv(host, D, L, false, got);
+            assert_same(dev->name, "solve_noisy", D, got, x, 32 * rounding(D));
+            free(z);
             free(L);
             free(x);
             free(got);
@@ -524,6 +532,11 @@ static void test_memory_goes_there_and_back(void **state) {
         sgfsi_zero(dev, 50, A);
         sgfsi_get(dev, 51, A, y);
         assert_true(y[49] == 0 && y[50] == -0.7 * x[49]);
+        sgfsi_put(dev, 51, x, A);
+        sgfsi_times(dev, 51, 0.3, A);
+        sgfsi_minus(dev, 51, A, A, A);
+        sgfsi_get(dev, 51, A, y);
+        for (int i = 0; i < 51; i++) assert_true(y[i] == 0);
     }
     sgfsi_arena_free(&arena);
     free(x);
@@ -593,7 +606,132 @@ static void test_softmax(void **state) {
     }
 }
 
-/* Every cut of the columns, with a mean and without one. */
+/* ---- networks -------------------------------------------------------------------------------- */
+
+/* Values and derivatives of every kind of unit, at the sums' ends too. */
+static void test_hidden_units(void **state) {
+    enum { n = 5, h = 7 };
+    (void)state;
+    for (int unit = SGFSI_UNIT_LOGISTIC; unit <= SGFSI_UNIT_RELU; unit++) {
+        EACH_DEVICE(dev) {
+            double *a = numbers(n * h, 111), *A = zeros(n * h), V[n * (h + 1)], C[n * h];
+            double *B = numbers(n * (h + 1), 112), times = sgfsi_unit_factor((sgfsi_unit)unit);
+            a[3] = 0, a[4] = 1000, a[5] = -1000;
+            for (int i = 0; i < n * h; i++) A[i] = times * a[i];
+            sgfsi_activate(dev, (sgfsi_unit)unit, n, h, A, V);
+            sgfsi_slope_of(dev, (sgfsi_unit)unit, n, h, V, B, C);
+            for (int i = 0; i < n * h; i++) {
+                double x = a[i], p = 1 / (1 + exp(-x)), t = tanh(x), value, slope;
+                int at = i / h * (h + 1) + 1 + i % h;
+                if (unit == SGFSI_UNIT_LOGISTIC) value = p, slope = p * (1 - p);
+                else if (unit == SGFSI_UNIT_TANH) value = t, slope = 1 - t * t;
+                else value = fmax(0, x), slope = x > 0;
+                assert_near(V[at], value, 8 * DBL_EPSILON * (1 + fabs(value)), dev->name);
+                assert_near(C[i], B[at] * slope, 8 * DBL_EPSILON, dev->name);
+                assert_true(V[i / h * (h + 1)] == 1);
+            }
+            free(a), free(A), free(B);
+        }
+    }
+}
+
+/* log p_k of one row from its level eta; p may be eta. */
+static void log_probabilities(int K, const double *eta, double *p) {
+    double top = -INFINITY, sum = 0;
+    for (int k = 0; k < K; k++) top = fmax(top, eta[k]);
+    for (int k = 0; k < K; k++) sum += exp(eta[k] - top);
+    for (int k = 0; k < K; k++) p[k] = eta[k] - top - log(sum);
+}
+
+static void test_errors_of_classes(void **state) {
+    enum { n = 40, K = 5 };
+    double own[n], loglik[n], p[K];
+    (void)state;
+    EACH_DEVICE(dev) {
+        double *eta = numbers(n * K, 113), *E, *again;
+        for (int i = 0; i < n * K; i++) eta[i] *= i % 7 == 0 ? 400 : 3;
+        for (int i = 0; i < n; i++) own[i] = i % (K + 1) - 1;
+        E = copy_of(eta, n * K), again = copy_of(eta, n * K);
+        sgfsi_classes c = {n, K, E, own, loglik};
+        sgfsi_classes_of(dev, &c);
+        for (int i = 0; i < n; i++) {
+            log_probabilities(K, eta + i * K, p);
+            for (int k = 0; k < K; k++)
+                assert_near(E[i * K + k], (own[i] == k) - exp(p[k]), 1e-14, dev->name);
+            if (own[i] < 0) assert_true(loglik[i] == -INFINITY);
+            else assert_near(loglik[i], p[(int)own[i]], 1e-12, dev->name);
+        }
+        c.E = again, c.loglik = NULL;
+        sgfsi_classes_of(dev, &c);
+        assert_memory_equal(E, again, n * K * sizeof *E);
+        free(eta), free(E), free(again);
+    }
+}
+
+/* A machine of these units and classes against its definition, with every output and with few. */
+static void check_boltzmann(const sgfs_device *dev, int H, int K, double largest) {
+    enum { n = 6 };
+    double *S = numbers(n * H, 114), *U = numbers(H * K, 115), *bias = numbers(K, 116);
+    double own[n], loglik[n], other[n], *l = zeros(K), *P = zeros(n * K), *Q = zeros(n * K);
+    double *E = zeros(n * K), *EU = zeros(n * H * K), *ES = zeros(n * H);
+    for (int i = 0; i < n * H; i++) S[i] *= 20;
+    for (int i = 0; i < n; i++) own[i] = i % (K + 1) - 1;
+    U[0] = largest;
+    sgfsi_boltzmann b = {.n = n, .H = H, .K = K, .S = S, .U = U, .B = bias, .own = own};
+    b.loglik = loglik, b.P = P, b.E = E, b.EU = EU, b.ES = ES;
+    sgfsi_boltzmann_of(dev, &b);
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < K; k++) {
+            l[k] = bias[k];
+            for (int j = 0; j < H; j++) {
+                double a = S[i * H + j] + U[j * K + k];
+                l[k] += fmax(a, 0) + log1p(exp(-fabs(a)));
+            }
+        }
+        log_probabilities(K, l, l);
+        double size = 1e-14 * H * (20 + largest);
+        if (own[i] < 0) assert_true(loglik[i] == -INFINITY);
+        else assert_near(loglik[i], l[(int)own[i]], size, dev->name);
+        for (int k = 0; k < K; k++) {
+            assert_near(P[i * K + k], exp(l[k]), size, dev->name);
+            assert_near(E[i * K + k], (own[i] == k) - exp(l[k]), size, dev->name);
+        }
+        for (int j = 0; j < H; j++) {
+            double sum = 0;
+            for (int k = 0; k < K; k++) {
+                double p = 1 / (1 + exp(-S[i * H + j] - U[j * K + k]));
+                double wanted = ((own[i] == k) - exp(l[k])) * p;
+                assert_near(EU[(i * H + j) * K + k], wanted, size, dev->name);
+                sum += wanted;
+            }
+            assert_near(ES[i * H + j], sum, size * K, dev->name);
+        }
+    }
+    sgfsi_boltzmann few = {.n = n, .H = H, .K = K, .S = S, .U = U, .B = bias, .P = Q};
+    sgfsi_boltzmann_of(dev, &few);
+    for (int i = 0; i < n * K; i++) assert_near(Q[i], P[i], 1e-13, dev->name);
+    few.P = NULL, few.own = own, few.loglik = other;
+    sgfsi_boltzmann_of(dev, &few);
+    for (int i = 0; i < n; i++)
+        assert_true(own[i] < 0 ? other[i] == -INFINITY : fabs(other[i] - loglik[i]) < 1e-11);
+    free(S), free(U), free(bias), free(l), free(P), free(Q), free(E), free(EU), free(ES);
+}
+
+static void test_boltzmann_machines(void **state) {
+    (void)state;
+    EACH_DEVICE(dev) {
+        for (int k = 0; k < SHAPES; k++) {
+            check_boltzmann(dev, (int)shape[k], 2, 0.3);
+            check_boltzmann(dev, (int)shape[k], 23, 0.3);
+        }
+        check_boltzmann(dev, 3, 700, 0.3);
+        check_boltzmann(dev, 41, 23, 650); /* beyond what a product of powers can hold */
+    }
+}
+
+/* ---- outer products -------------------------------------------------------------------------- */
+
+/* Every cut of the columns, with a mean and without one, and with a left factor of ones. */
 static void test_outer_products(void **state) {
     enum { n = 5, R = 3, C = 4, STRIDE = 17 };
     double *left = numbers(n * R, 93), *right = numbers(n * C, 94), *mean = numbers(R * C, 95);
@@ -620,9 +758,44 @@ static void test_outer_products(void **state) {
             free(before);
         }
     }
+    const sgfsi_outer ones = {.n = n, .rows = 1, .cols = C, .right = right, .from = 1, .end = 3};
+    EACH_DEVICE(dev) {
+        double B[n * 2];
+        sgfsi_outer_of(dev, &ones, B, 2);
+        for (int i = 0; i < n * 2; i++) assert_true(B[i] == right[i / 2 * C + 1 + i % 2]);
+    }
     free(left);
     free(right);
     free(mean);
+}
+
+static void test_sums_of_outer_products(void **state) {
+    enum { n = 51, R = 3, C = 7, D = R * C + 2 * C };
+    double *left = numbers(n * R, 117), *right = numbers(n * C, 118), *v = numbers(n, 119);
+    double ones[n], room[R + C];
+    const sgfsi_outer o[] = {{.n = n, .rows = R, .cols = C, .left = left, .right = right},
+                             {.n = n, .rows = 1, .cols = C, .left = v, .right = right},
+                             {.n = n, .rows = 1, .cols = C, .right = right}};
+    (void)state;
+    for (int i = 0; i < n; i++) ones[i] = 1;
+    EACH_DEVICE(dev) {
+        double *y = numbers(D, 120), *before = copy_of(y, D), *ss = old_values(D, 0, 121);
+        sgfsi_outer_sums(dev, 3, o, 0.3, -0.7, ones, y);
+        sgfsi_outer_squares(dev, 3, o, room, R + C, ss);
+        for (int64_t at = 0, k = 0, d = 0; at < D; at++, d++) {
+            if (d == o[k].rows * C) k++, d = 0;
+            double sum = 0, squares = 0;
+            for (int64_t i = 0; i < n; i++) {
+                double l = o[k].left != NULL ? o[k].left[i * o[k].rows + d / C] : 1;
+                sum += l * right[i * C + d % C];
+                squares += pow(l * right[i * C + d % C], 2);
+            }
+            assert_near(y[at], 0.3 * sum - 0.7 * before[at], rounding(n), dev->name);
+            assert_near(ss[at], squares, rounding(n), dev->name);
+        }
+        free(y), free(before), free(ss);
+    }
+    free(left), free(right), free(v);
 }
 
 static void test_sums_of_squares(void **state) {
@@ -777,7 +950,11 @@ int main(void) {
         cmocka_unit_test(test_memory_goes_there_and_back),
         cmocka_unit_test(test_links),
         cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_hidden_units),
+        cmocka_unit_test(test_errors_of_classes),
+        cmocka_unit_test(test_boltzmann_machines),
         cmocka_unit_test(test_outer_products),
+        cmocka_unit_test(test_sums_of_outer_products),
         cmocka_unit_test(test_sums_of_squares),
         cmocka_unit_test(test_triangles),
         cmocka_unit_test(test_a_factor_is_inverted_in_both_triangles),

@@ -24,7 +24,8 @@ typedef struct far_state {
     char *base;   /* FAR bytes that nobody may touch, and FAR that are meant by them */
     int64_t used; /* bytes; what is freed is not given again */
     int64_t arrays, opened, closed, kept;
-    int64_t gathered, linked, products, formed; /* calls */
+    int64_t gathered, linked, layered, products, formed; /* calls */
+    int64_t answers; /* calls that the host has to wait for: numbers come back */
 } far_state;
 static far_state far;
 
@@ -75,6 +76,7 @@ static void far_put(SGFSI_HERE, int64_t n, const double *host, double *A) {
 }
 
 static void far_get(SGFSI_HERE, int64_t n, const double *A, double *host) {
+    far.answers++;
     memcpy(host, cells(A), (size_t)n * sizeof *A);
 }
 
@@ -84,6 +86,10 @@ static void far_zero(SGFSI_HERE, int64_t n, double *A) {
 
 static void far_times(SGFSI_HERE, int64_t n, double a, double *A) {
     sgfsi_times(blas, n, a, cells(A));
+}
+
+static void far_minus(SGFSI_HERE, int64_t n, const double *A, const double *B, double *C) {
+    sgfsi_minus(blas, n, cells(A), cells(B), cells(C));
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -141,16 +147,89 @@ static void far_link(SGFSI_HERE, sgfsi_link link, const sgfsi_pointwise *p) {
     sgfsi_link_of(blas, link, p);
 }
 
-static void far_outer(SGFSI_HERE, const sgfsi_outer *o, double *B, int64_t stride) {
+static void far_softmax(SGFSI_HERE, const sgfsi_softmax *s) {
+    far.answers++;
+    sgfsi_softmax there = *s;
+    far.linked++;
+    there.P = cells(s->P);
+    sgfsi_softmax_of(blas, &there);
+}
+
+static void far_unit_less(SGFSI_HERE, int64_t n, int64_t k, const double *at, double *P) {
+    sgfsi_unit_less(blas, n, k, at, cells(P));
+}
+
+static void far_activate(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, double *A, double *V) {
+    far.layered++;
+    sgfsi_activate(blas, unit, n, h, cells(A), cells(V));
+}
+
+static void far_slope(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, const double *V,
+                      const double *B, double *C) {
+    sgfsi_slope_of(blas, unit, n, h, cells(V), cells(B), cells(C));
+}
+
+static void far_classes(SGFSI_HERE, const sgfsi_classes *c) {
+    if (c->loglik != NULL) far.answers++;
+    sgfsi_classes there = *c;
+    far.linked++;
+    there.E = cells(c->E);
+    sgfsi_classes_of(blas, &there);
+}
+
+static double *cells_or_none(const double *A) {
+    return A != NULL ? cells(A) : NULL;
+}
+
+static void far_boltzmann(SGFSI_HERE, const sgfsi_boltzmann *b) {
+    if (b->loglik != NULL) far.answers++;
+    sgfsi_boltzmann there = *b;
+    far.layered++;
+    assert_non_null(b->S); /* made from rows in the host's memory alone */
+    there.S = cells(b->S);
+    there.U = cells(b->U);
+    there.B = cells_or_none(b->B);
+    there.P = cells_or_none(b->P);
+    there.E = cells_or_none(b->E);
+    there.EU = cells_or_none(b->EU);
+    there.ES = cells_or_none(b->ES);
+    sgfsi_boltzmann_of(blas, &there);
+}
+
+/* The left factor of one row is a vector of the host's. */
+static sgfsi_outer far_factors(const sgfsi_outer *o) {
     sgfsi_outer there = *o;
-    far.formed++;
-    if (is_far(o->left)) there.left = cells(o->left); /* a vector where rows is 1 */
+    if (o->rows > 1) there.left = cells(o->left);
     there.right = cells(o->right);
+    return there;
+}
+
+static void far_outer(SGFSI_HERE, const sgfsi_outer *o, double *B, int64_t stride) {
+    const sgfsi_outer there = far_factors(o);
+    far.formed++;
     sgfsi_outer_of(blas, &there, cells(B), stride);
+}
+
+static void far_outer_sums(SGFSI_HERE, int64_t count, const sgfsi_outer *o, double a, double b,
+                           const double *ones, double *y) {
+    far.answers++;
+    sgfsi_outer there[SGFS_BLOCKS_TOGETHER];
+    far.products++;
+    for (int64_t k = 0; k < count; k++) there[k] = far_factors(&o[k]);
+    sgfsi_outer_sums(blas, count, there, a, b, ones, y);
+}
+
+static void far_outer_squares(SGFSI_HERE, int64_t count, const sgfsi_outer *o, double *room,
+                              int64_t size, double *ss) {
+    far.answers++;
+    sgfsi_outer there[SGFS_BLOCKS_TOGETHER];
+    for (int64_t k = 0; k < count; k++) there[k] = far_factors(&o[k]);
+    sgfsi_outer_squares(blas, count, there, room, size, ss);
 }
 
 static void far_squares(SGFSI_HERE, int64_t n, int64_t k, const double *v, const double *X,
                         double *ss) {
+    far.answers++;
     sgfsi_squares(blas, n, k, v, cells(X), ss);
 }
 
@@ -164,13 +243,30 @@ static void far_axpy(SGFSI_HERE, int64_t n, double a, const double *x, double *y
 }
 static void far_gemv(SGFSI_HERE, int64_t m, int64_t k, double a, const double *X, const double *v,
                      double b, double *y) {
+    far.answers++;
     far.products++;
     sgfsi_gemv(blas, m, k, a, cells(X), v, b, y);
 }
 static void far_gemv_t(SGFSI_HERE, int64_t m, int64_t k, double a, const double *X, const double *v,
                        double b, double *y) {
+    far.answers++;
     far.products++;
     sgfsi_gemv_t(blas, m, k, a, cells(X), v, b, y);
+}
+static void far_gemm_tn(SGFSI_HERE, int64_t m, int64_t r, int64_t c, double a, const double *A,
+                        const double *B, double b, double *C) {
+    far.products++;
+    sgfsi_gemm_tn(blas, m, r, c, a, cells(A), cells(B), b, cells(C));
+}
+static void far_gemm_nt(SGFSI_HERE, int64_t m, int64_t r, int64_t k, double a, const double *A,
+                        const double *B, double b, double *C) {
+    far.products++;
+    sgfsi_gemm_nt(blas, m, r, k, a, cells(A), cells(B), b, cells(C));
+}
+static void far_gemm_nn(SGFSI_HERE, int64_t m, int64_t r, int64_t k, double a, const double *A,
+                        const double *B, double b, double *C) {
+    far.products++;
+    sgfsi_gemm_nn(blas, m, r, k, a, cells(A), cells(B), b, cells(C));
 }
 static void far_syrk_t(SGFSI_HERE, int64_t m, int64_t k, double a, const double *X, double b,
                        double *C) {
@@ -178,6 +274,7 @@ static void far_syrk_t(SGFSI_HERE, int64_t m, int64_t k, double a, const double 
     sgfsi_syrk_t(blas, m, k, a, cells(X), b, cells(C));
 }
 static int64_t far_potrf(SGFSI_HERE, int64_t D, double *A) {
+    far.answers++;
     return sgfsi_potrf(blas, D, cells(A));
 }
 static void far_unpotrf(SGFSI_HERE, int64_t D, double *L) {
@@ -188,19 +285,29 @@ static void far_potri(SGFSI_HERE, int64_t D, double *L) {
 }
 static int64_t far_chol_update(SGFSI_HERE, int64_t D, int64_t n, double *L, double *X,
                                double *work) {
+    far.answers++;
     return sgfsi_chol_update(blas, D, n, cells(L), cells(X), cells(work));
 }
 static int64_t far_inv_update(SGFSI_HERE, int64_t D, int64_t n, double *P, double *X,
                               double *work) {
+    far.answers++;
     return sgfsi_inv_update(blas, D, n, cells(P), cells(X), cells(work));
 }
 static void far_trsv(SGFSI_HERE, int64_t D, const double *L, bool transposed, double *x) {
+    far.answers++;
     sgfsi_trsv(blas, D, cells(L), transposed, x);
 }
+static void far_solve_noisy(SGFSI_HERE, int64_t D, const double *L, double a, const double *z,
+                            double *x) {
+    far.answers++;
+    sgfsi_solve_noisy(blas, D, cells(L), a, z, x);
+}
 static void far_trmv(SGFSI_HERE, int64_t D, const double *L, bool transposed, double *x) {
+    far.answers++;
     sgfsi_trmv(blas, D, cells(L), transposed, x);
 }
 static void far_symv(SGFSI_HERE, int64_t D, const double *A, const double *x, double *y) {
+    far.answers++;
     sgfsi_symv(blas, D, cells(A), x, y);
 }
 static void far_combine(SGFSI_HERE, int64_t D, double b, const double *B, double c, const double *C,
@@ -211,9 +318,11 @@ static void far_add_diag(SGFSI_HERE, int64_t D, double c, const double *d, doubl
     sgfsi_add_diag(blas, D, c, d, cells(A));
 }
 static void far_get_diag(SGFSI_HERE, int64_t D, const double *A, double *d) {
+    far.answers++;
     sgfsi_get_diag(blas, D, cells(A), d);
 }
 static double far_trace(SGFSI_HERE, int64_t D, const double *A) {
+    far.answers++;
     return sgfsi_trace_of(blas, D, cells(A));
 }
 static void far_transpose(SGFSI_HERE, int64_t D, double *A) {
@@ -246,8 +355,20 @@ static const sgfsi_device_ops far_ops = {
     .drop_rows = far_drop_rows,
     .gather = far_gather,
     .link = far_link,
+    .softmax = far_softmax,
+    .unit_less = far_unit_less,
+    .minus = far_minus,
+    .activate = far_activate,
+    .slope = far_slope,
+    .classes = far_classes,
+    .boltzmann = far_boltzmann,
     .outer = far_outer,
+    .outer_sums = far_outer_sums,
+    .outer_squares = far_outer_squares,
     .squares = far_squares,
+    .gemm_tn = far_gemm_tn,
+    .gemm_nt = far_gemm_nt,
+    .gemm_nn = far_gemm_nn,
     .dot = far_dot,
     .axpy = far_axpy,
     .gemv = far_gemv,
@@ -259,6 +380,7 @@ static const sgfsi_device_ops far_ops = {
     .chol_update = far_chol_update,
     .inv_update = far_inv_update,
     .trsv = far_trsv,
+    .solve_noisy = far_solve_noisy,
     .trmv = far_trmv,
     .symv = far_symv,
     .exp = sgfsi_vec_exp,
@@ -279,18 +401,26 @@ static void write_rows(void) {
     FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
     uint64_t seed = 31;
     assert_non_null(f);
-    fprintf(f, "a,y,b,c\n");
+    fprintf(f, "a,y,b,c,three,count,size,group\n");
     for (int64_t i = 0; i < ROWS; i++) {
         double a = next_normal(&seed), b = 0.5 * a + next_normal(&seed), c = next_normal(&seed);
-        fprintf(f, "%.6f,%d,%.6f,%.6f\n", a, 0.8 * a - 0.5 * c + next_normal(&seed) > 0.2, b, c);
+        double eta = 0.8 * a - 0.5 * c + next_normal(&seed);
+        fprintf(f, "%.6f,%d,%.6f,%.6f,%s,%d,%.6f,g%d\n", a, eta > 0.2, b, c,
+                eta < -0.4  ? "low"
+                : eta < 0.5 ? "middle"
+                            : "high",
+                (int)exp(0.7 * eta), 3 + 2 * eta, (int)(i % 12));
     }
     fclose(f);
 }
 
+enum { MOST = 12 };
+/* A run, by the options that make it: at most MOST, ended by NULL. */
 typedef struct settings {
-    const char *sampler, *update, *standardize;
-    bool keeps; /* the device keeps the rows and gathers */
-    bool near;  /* the host does the work: passes over all rows, and single ones */
+    const char *model, *target;
+    const char *option[MOST + 1][2];
+    bool host_gathers; /* the device keeps no rows */
+    bool near;         /* the host does the work: passes over all rows, and single ones */
 } settings;
 
 /* The model's device is another from now on. */
@@ -302,34 +432,51 @@ static void move_to_far(sgfs_model *model, const sgfs_device *kind) {
         SGFS_OK);
 }
 
-/* The draws of both chains, on blas (kind NULL) or on another device. malloc'ed. */
-static double *draws_of(const settings *is, const sgfs_device *kind) {
-    const char *const set[][2] = {
-        {"data.target", "y"},
-        {"sampler.kind", is->sampler},
-        {"run.warmup", "60"},
-        {"run.draws", "50"},
-        {"run.thin", "1"},
-        {"run.chains", "2"},
-        {"run.threads", "1"},
-        {"run.batch", is->near ? NULL : "60"},
-        {"data.standardize", is->standardize},
-        {"fisher.update", is->update},
-        {"sampler.epsilon", strcmp(is->sampler, "sgld") == 0 ? "1e-4" : NULL}};
-    sgfs_config *cfg = unit_prior_config();
+static void give(sgfs_config *cfg, const char *key, const char *value) {
     sgfs_err err;
-    for (size_t k = 0; k < sizeof set / sizeof *set; k++) {
-        if (set[k][1] == NULL) continue;
-        if (sgfs_config_set(cfg, set[k][0], set[k][1], &err) != SGFS_OK) fail_msg("%s", err.text);
-    }
-    sgfs_data *data = sgfs_data_open(rows_file, cfg, &err);
-    sgfs_model *model = data != NULL ? sgfs_model_open("logistic", data, cfg, &err) : NULL;
-    if (model == NULL) fail_msg("%s", err.text);
-    if (kind != NULL) move_to_far(model, kind);
-    sgfs_run *run = sgfs_run_open(model, cfg, &err);
-    if (run == NULL) fail_msg("%s", err.text);
+    if (sgfs_config_set(cfg, key, value, &err) != SGFS_OK) fail_msg("%s", err.text);
+}
+
+typedef struct fit {
+    sgfs_config *cfg;
+    sgfs_data *data;
+    sgfs_model *model;
+} fit;
+
+/* On blas (kind NULL) or on another device. */
+static fit open_fit(const settings *is, const sgfs_device *kind) {
+    sgfs_err err;
+    fit of = {.cfg = unit_prior_config()};
+    give(of.cfg, "data.features", "a,b,c");
+    give(of.cfg, "data.target", is->target);
+    give(of.cfg, "run.warmup", "60");
+    give(of.cfg, "run.draws", "50");
+    give(of.cfg, "run.thin", "1");
+    give(of.cfg, "run.chains", "2");
+    give(of.cfg, "run.threads", "1");
+    if (!is->near) give(of.cfg, "run.batch", "60");
+    for (int k = 0; is->option[k][0] != NULL; k++) give(of.cfg, is->option[k][0], is->option[k][1]);
+    of.data = sgfs_data_open(rows_file, of.cfg, &err);
+    of.model = of.data != NULL ? sgfs_model_open(is->model, of.data, of.cfg, &err) : NULL;
+    if (of.model == NULL) fail_msg("%s: %s", is->model, err.text);
+    if (kind != NULL) move_to_far(of.model, kind);
+    return of;
+}
+
+static void close_fit(fit *of) {
+    sgfs_model_free(of->model);
+    sgfs_data_free(of->data);
+    sgfs_config_free(of->cfg);
+}
+
+/* The draws of both chains. malloc'ed; *numbers of them. */
+static double *draws_of(const settings *is, const sgfs_device *kind, int64_t *numbers) {
+    sgfs_err err;
+    fit of = open_fit(is, kind);
+    sgfs_run *run = sgfs_run_open(of.model, of.cfg, &err);
+    if (run == NULL) fail_msg("%s: %s", is->model, err.text);
     if (sgfs_run_step(run, WARMUP + DRAWS, &err) != SGFS_OK) fail_msg("%s", err.text);
-    int64_t each = DRAWS * model->D;
+    int64_t each = DRAWS * of.model->D;
     double *draws = malloc((size_t)(2 * each) * sizeof *draws);
     assert_non_null(draws);
     for (int c = 0; c < 2; c++) {
@@ -337,72 +484,238 @@ static double *draws_of(const settings *is, const sgfs_device *kind) {
         assert_int_equal(chain->draws, DRAWS);
         memcpy(draws + c * each, chain->theta, (size_t)each * sizeof *draws);
     }
+    *numbers = 2 * each;
     sgfs_run_free(run);
-    sgfs_model_free(model);
-    sgfs_data_free(data);
-    sgfs_config_free(cfg);
+    close_fit(&of);
     return draws;
 }
 
 /* Every batch is gathered, linked and multiplied by the device, and the draws are those of blas. */
 static void compare(settings is) {
     sgfsi_device_ops ops = far_ops;
-    if (!is.keeps) ops.gather = NULL;
+    if (is.host_gathers) ops.gather = NULL;
     const sgfs_device kind = {.name = "far", .ops = &ops, .most = INT64_MAX};
-    double *here = draws_of(&is, NULL), *there = draws_of(&is, &kind);
-    int64_t iterations = 2 * (WARMUP + DRAWS);
-    assert_memory_equal(here, there, 2 * DRAWS * 4 * sizeof *here);
+    int64_t iterations = 2 * (WARMUP + DRAWS), numbers, others;
+    double *here = draws_of(&is, NULL, &numbers), *there = draws_of(&is, &kind, &others);
+    assert_int_equal(numbers, others);
+    for (int64_t i = 0; i < numbers; i++)
+        if (memcmp(&here[i], &there[i], sizeof *here) != 0)
+            fail_msg("%s %s: draw %lld differs: %.17g, %.17g", is.model, is.option[0][1],
+                     (long long)i, here[i], there[i]);
+    assert_true(here[0] != here[numbers - 1]);
     assert_true(far.opened == 1 && far.closed == 1);
-    if (is.keeps && !is.near) assert_true(far.gathered >= iterations);
-    else assert_int_equal(far.gathered, 0);
-    assert_true(is.near || far.linked >= iterations);
-    assert_true(is.near || far.products >= 2 * iterations); /* X beta and X'residual at least */
+    if (is.host_gathers || is.near) assert_int_equal(far.gathered, 0);
+    else assert_true(far.gathered >= iterations);
+    assert_true(is.near || far.products >= 2 * iterations); /* predictors and gradients at least */
     free(here);
     free(there);
 }
 
 static void test_a_run_with_memory_that_the_host_cannot_touch(void **state) {
     (void)state;
-    compare((settings){.sampler = "sgfs-f", .keeps = true});
-    assert_true(far.formed > 0);
+    compare((settings){.model = "logistic", .target = "y", .option = {{"sampler.kind", "sgfs-f"}}});
+    assert_true(far.formed > 0 && far.linked >= 2 * (WARMUP + DRAWS));
 }
 
 static void test_standardised_rows(void **state) {
     (void)state;
-    compare((settings){.sampler = "sgfs-f", .standardize = "true", .keeps = true});
+    compare((settings){.model = "logistic",
+                       .target = "y",
+                       .option = {{"sampler.kind", "sgfs-f"}, {"data.standardize", "true"}}});
+    compare((settings){.model = "linear",
+                       .target = "size",
+                       .option = {{"sampler.kind", "sgfs-f"}, {"data.standardize", "true"}}});
 }
 
 static void test_a_device_without_gather_is_handed_the_rows(void **state) {
     (void)state;
-    compare((settings){.sampler = "sgfs-f"});
+    compare((settings){.model = "logistic",
+                       .target = "y",
+                       .option = {{"sampler.kind", "sgfs-f"}},
+                       .host_gathers = true});
+    compare((settings){.model = "drbm",
+                       .target = "three",
+                       .option = {{"sampler.kind", "sgfs-f"}},
+                       .host_gathers = true});
 }
 
-static void test_a_factor_that_is_kept_up_to_date(void **state) {
+/* A factor that is kept up to date, and an inverse. */
+static void test_factors_that_batches_change(void **state) {
     (void)state;
-    compare((settings){.sampler = "sgfs-f", .update = "cholesky", .keeps = true});
+    static const char *const model[][2] = {{"logistic", "y"}, {"mlp", "three"}, {"drbm", "three"}};
+    for (size_t k = 0; k < sizeof model / sizeof *model; k++) {
+        compare((settings){.model = model[k][0],
+                           .target = model[k][1],
+                           .option = {{"sampler.kind", "sgfs-f"}, {"fisher.update", "cholesky"}}});
+        compare((settings){.model = model[k][0],
+                           .target = model[k][1],
+                           .option = {{"sampler.kind", "sgfs-f"},
+                                      {"fisher.update", "woodbury"},
+                                      {"sampler.alpha", "0"},
+                                      {"sampler.warmup_alpha", "0"}}});
+    }
 }
 
-static void test_other_samplers_with_minibatches(void **state) {
+/* Every model in its plain setting with every sampler that looks at minibatches. */
+static void test_every_model_with_every_sampler(void **state) {
+    static const char *const model[][2] = {{"logistic", "y"},  {"poisson", "count"},
+                                           {"linear", "size"}, {"softmax", "three"},
+                                           {"mlp", "three"},   {"drbm", "three"}};
+    static const char *const sampler[][4] = {{"sgfs-f"},
+                                             {"sgfs-f", "sampler.b", "diagonal"},
+                                             {"sgfs-d"},
+                                             {"sgfs-b"},
+                                             {"sgfs-cv"},
+                                             {"sgfs-cv", "sampler.anchor_cache", "on"},
+                                             {"sgld", "sampler.epsilon", "1e-4"},
+                                             {"sgd", "sampler.epsilon", "1e-4"},
+                                             {"psgld", "sampler.epsilon", "1e-4"},
+                                             {"sghmc", "sampler.noise_estimate", "scores"},
+                                             {"sgnht", "sampler.epsilon", "1e-5"}};
     (void)state;
-    compare((settings){.sampler = "sgfs-d", .keeps = true});
-    compare((settings){.sampler = "sgfs-b", .keeps = true});
-    compare((settings){.sampler = "sgfs-cv", .keeps = true});
-    compare((settings){.sampler = "sgld", .keeps = true});
+    for (size_t m = 0; m < sizeof model / sizeof *model; m++) {
+        bool network = m >= 4;
+        for (size_t k = 0; k < sizeof sampler / sizeof *sampler; k++) {
+            if (network && strcmp(sampler[k][0], "sgfs-cv") == 0) continue; /* it has no mode */
+            settings is = {.model = model[m][0],
+                           .target = model[m][1],
+                           .option = {{"sampler.kind", sampler[k][0]}}};
+            is.option[1][0] = sampler[k][1];
+            is.option[1][1] = sampler[k][2];
+            if (network) {
+                int next = sampler[k][1] != NULL ? 2 : 1;
+                is.option[next][0] = "model.hidden";
+                is.option[next][1] = "4";
+            }
+            far.layered = 0;
+            compare(is);
+            assert_true(!network || far.layered >= 2 * (WARMUP + DRAWS));
+        }
+    }
+}
+
+/* Left factors of one row are vectors, the host's, and those of several the device's: one unit, one
+ * predictor; and every readout and kind of unit. */
+static void test_every_shape_of_a_model(void **state) {
+    static const char *const shape[][7] = {
+        {"softmax", "y"},
+        {"softmax", "three", "model.reference_class", "none"},
+        {"linear", "size", "model.sigma", "1.7"},
+        {"linear", "size", "data.intercept", "false"},
+        {"mlp", "three", "model.hidden", "none"},
+        {"mlp", "three", "model.hidden", "1", "model.activation", "relu"},
+        {"mlp", "three", "model.hidden", "5,1,3", "model.activation", "tanh"},
+        {"mlp", "y", "model.hidden", "3", "model.output", "logistic"},
+        {"mlp", "y", "model.hidden", "1", "model.output", "logistic"},
+        {"mlp", "y", "model.hidden", "none", "model.output", "logistic"},
+        {"mlp", "size", "model.hidden", "3", "model.output", "gaussian"},
+        {"mlp", "size", "model.hidden", "2,2", "model.sigma", "1.7"},
+        {"mlp", "size", "model.hidden", "none", "data.standardize", "true"},
+        {"drbm", "y", "model.hidden", "1"},
+        {"drbm", "three", "model.hidden", "7", "data.intercept", "false"}};
+    static const char *const sampler[] = {"sgfs-f", "sgfs-d", "sgfs-b"};
+    (void)state;
+    for (size_t m = 0; m < sizeof shape / sizeof *shape; m++) {
+        for (size_t k = 0; k < sizeof sampler / sizeof *sampler; k++) {
+            settings is = {.model = shape[m][0],
+                           .target = shape[m][1],
+                           .option = {{"sampler.kind", sampler[k]}}};
+            for (int o = 0; shape[m][2 + 2 * o] != NULL; o++) {
+                is.option[1 + o][0] = shape[m][2 + 2 * o];
+                is.option[1 + o][1] = shape[m][3 + 2 * o];
+            }
+            compare(is);
+        }
+    }
+}
+
+/* Between two factors of the matrix the host waits for the gradient, the density and the step; with
+ * one left factor in a row also for the predictors that it makes residuals of. */
+static void test_the_host_waits_a_few_times_for_a_draw(void **state) {
+    static const struct {
+        const char *model, *target, *sampler;
+        int64_t waits;
+    } list[] = {{"drbm", "three", "sgfs-f", 3},  {"mlp", "three", "sgfs-f", 3},
+                {"mlp", "three", "sgfs-b", 4},   {"mlp", "three", "sgfs-d", 2},
+                {"mlp", "three", "sgld", 2},     {"softmax", "three", "sgfs-f", 3},
+                {"linear", "size", "sgfs-f", 3}, {"logistic", "y", "sgfs-f", 3},
+                {"logistic", "y", "sgld", 2}};
+    const sgfs_device kind = {.name = "far", .ops = &far_ops, .most = INT64_MAX};
+    (void)state;
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        sgfs_err err;
+        settings is = {.model = list[k].model,
+                       .target = list[k].target,
+                       .option = {{"sampler.kind", list[k].sampler}}};
+        if (strcmp(list[k].sampler, "sgld") == 0) {
+            is.option[1][0] = "sampler.epsilon";
+            is.option[1][1] = "1e-4";
+        } else {
+            is.option[1][0] = "fisher.every";
+            is.option[1][1] = "1000000";
+        }
+        fit of = open_fit(&is, &kind);
+        sgfs_run *run = sgfs_run_open(of.model, of.cfg, &err);
+        if (run == NULL || sgfs_run_step(run, WARMUP + 1, &err) != SGFS_OK)
+            fail_msg("%s", err.text);
+        int64_t before = far.answers;
+        if (sgfs_run_step(run, DRAWS - 1, &err) != SGFS_OK) fail_msg("%s", err.text);
+        int64_t waits = far.answers - before, draws = 2 * (DRAWS - 1);
+        if (waits != list[k].waits * draws)
+            fail_msg("%s %s: %g waits for each draw", is.model, list[k].sampler,
+                     (double)waits / (double)draws);
+        sgfs_run_free(run);
+        close_fit(&of);
+    }
 }
 
 static void test_samplers_that_look_at_all_rows(void **state) {
+    static const char *const sampler[] = {"laplace", "exact-rows", "nuts"};
     (void)state;
-    compare((settings){.sampler = "laplace", .keeps = true, .near = true});
-    compare((settings){.sampler = "exact-rows", .keeps = true, .near = true});
-    compare((settings){.sampler = "nuts", .keeps = true, .near = true});
+    for (size_t k = 0; k < sizeof sampler / sizeof *sampler; k++)
+        compare((settings){.model = "logistic",
+                           .target = "y",
+                           .option = {{"sampler.kind", sampler[k]}},
+                           .near = true});
+    compare((settings){.model = "mlp",
+                       .target = "three",
+                       .option = {{"sampler.kind", "nuts"}, {"model.hidden", "2"}},
+                       .near = true});
+    compare((settings){.model = "logistic",
+                       .target = "y",
+                       .option = {{"data.effects", "(1 | group)"}},
+                       .near = true});
+    compare((settings){.model = "linear",
+                       .target = "size",
+                       .option = {{"data.effects", "(1 | group)"}},
+                       .near = true});
 }
 
-static void test_a_model_that_needs_the_host_stays_there(void **state) {
+/* Single scores are looked at in the host's memory. */
+static void test_gradients_are_checked_there(void **state) {
+    static const char *const model[][2] = {
+        {"logistic", "y"}, {"softmax", "three"}, {"mlp", "three"}, {"drbm", "three"}};
+    const sgfs_device kind = {.name = "far", .ops = &far_ops, .most = INT64_MAX};
+    (void)state;
+    for (size_t k = 0; k < sizeof model / sizeof *model; k++) {
+        sgfs_err err;
+        const settings is = {.model = model[k][0], .target = model[k][1], .option = {{NULL}}};
+        fit of = open_fit(&is, &kind);
+        sgfs_job *job = sgfs_check_grad_open(of.model, of.cfg, &err);
+        if (job == NULL || sgfs_job_run(job, &err) != SGFS_OK) fail_msg("%s", err.text);
+        const sgfs_check_grad *found = sgfs_job_result(job);
+        assert_true(found->passed);
+        sgfs_job_free(job);
+        close_fit(&of);
+    }
+}
+
+static void test_models_that_need_the_host_stay_there(void **state) {
     const sgfs_device kind = {.name = "far", .ops = &far_ops, .most = INT64_MAX};
     sgfsi_context ctx = {.near = blas};
     sgfs_err err;
     (void)state;
-    assert_true(sgfs_model_logistic.far && !sgfs_model_mlp.far);
+    for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++) assert_true((*m)->far);
     assert_int_equal(sgfsi_device_open(&ctx.device, &kind, &err), SGFS_OK);
     sgfsi_context_stay_near(&ctx);
     assert_ptr_equal(ctx.device, blas);
@@ -427,10 +740,13 @@ int main(void) {
         cmocka_unit_test(test_a_run_with_memory_that_the_host_cannot_touch),
         cmocka_unit_test(test_standardised_rows),
         cmocka_unit_test(test_a_device_without_gather_is_handed_the_rows),
-        cmocka_unit_test(test_a_factor_that_is_kept_up_to_date),
-        cmocka_unit_test(test_other_samplers_with_minibatches),
+        cmocka_unit_test(test_factors_that_batches_change),
+        cmocka_unit_test(test_every_model_with_every_sampler),
+        cmocka_unit_test(test_every_shape_of_a_model),
+        cmocka_unit_test(test_the_host_waits_a_few_times_for_a_draw),
         cmocka_unit_test(test_samplers_that_look_at_all_rows),
-        cmocka_unit_test(test_a_model_that_needs_the_host_stays_there),
+        cmocka_unit_test(test_gradients_are_checked_there),
+        cmocka_unit_test(test_models_that_need_the_host_stay_there),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

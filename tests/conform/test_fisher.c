@@ -312,6 +312,17 @@ static void test_factor_and_solve_invert(void **state) {
             f->solve(&L, transposed == 1, z);
             for (int64_t j = 0; j < A.D; j++) assert_near(z[j], x[j], 1e-12, f->name);
         }
+        for (int noisy = 0; noisy < (f->factored ? 2 : 1); noisy++) { /* both solves in one */
+            memcpy(z, y, sizeof z);
+            sgfsi_sym_solve(&L, 0.6, noisy == 1 ? x : NULL, z);
+            if (noisy == 1) { /* z = x + 0.6 L^-T x */
+                double more[MOST];
+                memcpy(more, x, (size_t)A.D * sizeof *more);
+                f->solve(&L, true, more);
+                for (int64_t j = 0; j < A.D; j++) z[j] -= 0.6 * more[j];
+            }
+            for (int64_t j = 0; j < A.D; j++) assert_near(z[j], x[j], 1e-11, f->name);
+        }
         free(x);
         sgfsi_arena_free(&arena);
     }

@@ -188,8 +188,8 @@ static void test_forged_sketches(void **state) {
         for (size_t i = 16; i < size - 4; i += i < 16 + text ? 2 : 11) {
             static const char letters[] = "90-1]}\",xe{[:";
             memcpy(copy, good, size);
-            copy[i] = i < 16 + text ? (unsigned char)letters[i % (sizeof letters - 1)]
-                                    : (unsigned char)(copy[i] ^ (1u << i % 8));
+            if (i < 16 + text) memcpy(copy + i, letters + i % (sizeof letters - 1), 1);
+            else copy[i] = (unsigned char)(copy[i] ^ 1u << i % 8);
             sgfsi_put_u32(copy + size - 4, sgfsi_crc32(0, copy, size - 4));
             alarm(SECONDS);
             feed_exactly("sketch", copy, size);

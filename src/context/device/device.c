@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * device.c: the loops over host memory that stand for operations which a device does not have, and
- * memory.
+ * memory. Those of networks are in layers.c and boltzmann.c.
  */
 #include "context/device/device.h"
 
@@ -69,6 +69,12 @@ void sgfsi_times(SGFSI_HERE, int64_t n, double a, double *A) {
     if (dev->ops->times != NULL) dev->ops->times(dev, n, a, A);
     else
         for (int64_t i = 0; i < n; i++) A[i] *= a;
+}
+
+void sgfsi_minus(SGFSI_HERE, int64_t n, const double *A, const double *B, double *C) {
+    if (dev->ops->minus != NULL) dev->ops->minus(dev, n, A, B, C);
+    else
+        for (int64_t i = 0; i < n; i++) C[i] = A[i] - B[i];
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -158,7 +164,7 @@ static void outer_row(const sgfsi_outer *o, int64_t i, double *g) {
     for (int64_t r = o->from / o->cols; r * o->cols < o->end; r++) {
         int64_t begin = o->from > r * o->cols ? o->from : r * o->cols;
         int64_t cols = (o->end < (r + 1) * o->cols ? o->end : (r + 1) * o->cols) - begin;
-        double left = o->left[i * o->rows + r];
+        double left = o->left != NULL ? o->left[i * o->rows + r] : 1;
         const double *restrict right = o->right + i * o->cols + (begin - r * o->cols);
         const double *mean = o->mean != NULL ? o->mean + begin : NULL;
         double *restrict out = g + (begin - o->from);
@@ -206,6 +212,48 @@ void sgfsi_squares(SGFSI_HERE, int64_t n, int64_t k, const double *v, const doub
     }
 }
 
+void sgfsi_outer_sums(SGFSI_HERE, int64_t count, const sgfsi_outer *o, double a, double b,
+                      const double *ones, double *y) {
+    if (dev->ops->outer_sums != NULL) {
+        dev->ops->outer_sums(dev, count, o, a, b, ones, y);
+        return;
+    }
+    for (const sgfsi_outer *end = o + count; o < end; y += o->rows * o->cols, o++) {
+        const double *left = o->left != NULL ? o->left : ones;
+        if (o->rows == 1) sgfsi_gemv_t(dev, o->n, o->cols, a, o->right, left, b, y);
+        else sgfsi_gemm_tn(dev, o->n, o->rows, o->cols, a, left, o->right, b, y);
+    }
+}
+
+static void square(int64_t n, const double *x, double *y) {
+    for (int64_t i = 0; i < n; i++) y[i] = x[i] * x[i];
+}
+
+/* As a product of squared factors, n x (rows cols) is not formed:
+ *     sum_i (l_ir r_ic)^2 = (L o L)'(R o R).
+ * With one row a pass does, and no squares are stored. */
+void sgfsi_outer_squares(SGFSI_HERE, int64_t count, const sgfsi_outer *o, double *room,
+                         int64_t size, double *ss) {
+    if (dev->ops->outer_squares != NULL) {
+        dev->ops->outer_squares(dev, count, o, room, size, ss);
+        return;
+    }
+    for (const sgfsi_outer *end = o + count; o < end; ss += o->rows * o->cols, o++) {
+        if (o->rows == 1) {
+            sgfsi_squares(dev, o->n, o->cols, o->left, o->right, ss);
+            continue;
+        }
+        int64_t at_once = size / (o->rows + o->cols);
+        for (int64_t first = 0; first < o->n; first += at_once) {
+            int64_t m = o->n - first < at_once ? o->n - first : at_once;
+            double *left = room, *right = room + m * o->rows;
+            square(m * o->rows, o->left + first * o->rows, left);
+            square(m * o->cols, o->right + first * o->cols, right);
+            sgfsi_gemm_tn(dev, m, o->rows, o->cols, 1.0, left, right, first > 0 ? 1.0 : 0.0, ss);
+        }
+    }
+}
+
 /* ---- triangles ------------------------------------------------------------------------------- */
 
 void sgfsi_combine(SGFSI_HERE, int64_t D, double b, const double *B, double c, const double *C,
@@ -246,6 +294,17 @@ double sgfsi_trace_of(SGFSI_HERE, int64_t D, const double *A) {
     double sum = 0;
     for (int64_t i = 0; i < D; i++) sum += A[i * D + i];
     return sum;
+}
+
+void sgfsi_solve_noisy(SGFSI_HERE, int64_t D, const double *L, double a, const double *z,
+                       double *x) {
+    if (dev->ops->solve_noisy != NULL) {
+        dev->ops->solve_noisy(dev, D, L, a, z, x);
+        return;
+    }
+    sgfsi_trsv(dev, D, L, false, x);
+    for (int64_t j = 0; z != NULL && j < D; j++) x[j] += a * z[j];
+    sgfsi_trsv(dev, D, L, true, x);
 }
 
 void sgfsi_invert_triangle(SGFSI_HERE, int64_t D, const double *L, double *X) {

@@ -76,9 +76,10 @@ typedef struct sgfsi_stored {
 /* Rows of left (x) right, less a mean: what the scores of a layer are (fisher/dense.c). */
 typedef struct sgfsi_outer {
     int64_t n, rows, cols;
-    const double *left, *right; /* n x rows, n x cols */
-    int64_t from, end;          /* columns from .. end - 1 of the rows * cols are wanted */
-    const double *mean;         /* rows * cols numbers, or NULL */
+    const double *left;  /* n x rows, the host's where rows is 1; NULL: ones, rows being 1 */
+    const double *right; /* n x cols */
+    int64_t from, end;   /* columns from .. end - 1 of the rows * cols are wanted */
+    const double *mean;  /* rows * cols numbers, or NULL */
 } sgfsi_outer;
 
 /* The pointwise part of a generalised linear model: from the linear predictor of each row to its
@@ -108,6 +109,39 @@ typedef struct sgfsi_softmax {
                      eta - max of it, or -infinity; NULL: not wanted */
     double *rest; /* sum of exp(eta - max) over all classes but the largest, where it is 1 */
 } sgfsi_softmax;
+
+/* f(a) of the hidden units of a network, and the factor by which their sums arrive multiplied. */
+typedef enum sgfsi_unit {
+    SGFSI_UNIT_LOGISTIC, /* 1/(1 + exp(-a)), -1 */
+    SGFSI_UNIT_TANH,     /* 1 - 2/(1 + exp(2 a)), 2 */
+    SGFSI_UNIT_RELU      /* max(0, a), 1; its derivative is 0 at 0 */
+} sgfsi_unit;
+
+/* Sums of a last layer with a unit for each class to errors, row by row. */
+typedef struct sgfsi_classes {
+    int64_t n, K;
+    double *E;         /* n x K: eta, then [k = own] - p_k, p_k = exp(eta_k)/sum of all */
+    const double *own; /* n: the row's class; -1: unknown, of density 0 */
+    double *loglik;    /* n: log p_own, or NULL */
+} sgfsi_classes;
+
+/* A discriminative restricted Boltzmann machine (model/drbm.c), H hidden units under K classes:
+ *     a_jk = S_j + U_jk,   l_k = B_k + sum_j log(1 + exp(a_jk)),   p_k = exp(l_k)/sum of all
+ * and of it what is not NULL: probabilities, or the scores e_k = [k = own] - p_k with both of EU
+ * and ES. */
+typedef struct sgfsi_boltzmann {
+    int64_t n, H, K; /* K: SGFSI_MOST_CLASSES at most */
+    const double *S; /* n x H: X W'; NULL, in the host's memory alone: it is made row by row from */
+    const double *X, *W; /* n x p, H x p */
+    int64_t p;
+    const double *U, *B; /* H x K; K, or NULL: 0 */
+    const double *own;   /* n: the row's class; -1: unknown, of density 0; NULL: for P alone */
+    double *loglik;      /* n: log p_own, or NULL */
+    double *P;           /* n x K: p_k, or NULL */
+    double *E;           /* n x K: e_k, or NULL */
+    double *EU, *ES;     /* n x (H K): e_k/(1 + exp(-a_jk)); n x H: its sums over k */
+} sgfsi_boltzmann;
+enum { SGFSI_MOST_CLASSES = 1024 };
 
 /* Triangular matrices are lower, row-major, with row length D. */
 typedef struct sgfsi_device_ops {
@@ -162,8 +196,25 @@ typedef struct sgfsi_device_ops {
     void (*softmax)(SGFSI_HERE, const sgfsi_softmax *s);
     /* P = E - P, n x k; row i of E has a 1 in column at[i], or none where that is negative */
     void (*unit_less)(SGFSI_HERE, int64_t n, int64_t k, const double *at, double *P);
+    /* C = A - B, n numbers */
+    void (*minus)(SGFSI_HERE, int64_t n, const double *A, const double *B, double *C);
+    /* V = [1, f(a)], n x (h + 1); A, n x h (destroyed): the unit's factor times a */
+    void (*activate)(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, double *A, double *V);
+    /* C = B f'(a), n x h; V of `activate` and B have the bias's column in front */
+    void (*slope)(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, const double *V,
+                  const double *B, double *C);
+    void (*classes)(SGFSI_HERE, const sgfsi_classes *c);
+    void (*boltzmann)(SGFSI_HERE, const sgfsi_boltzmann *b);
     /* Rows of B are `stride` numbers apart. */
     void (*outer)(SGFSI_HERE, const sgfsi_outer *o, double *B, int64_t stride);
+    /* y = a sum_i left_i (x) right_i + b y, whole, for each o[k] in turn, one behind the other in y;
+     * neither mean nor `from` and `end` are looked at. ones: n of them. */
+    void (*outer_sums)(SGFSI_HERE, int64_t count, const sgfsi_outer *o, double a, double b,
+                       const double *ones, double *y);
+    /* ss = sum_i (left_i (x) right_i)^2, likewise. room, size numbers of the host's, at least
+     * rows + cols of each: for who has no other. */
+    void (*outer_squares)(SGFSI_HERE, int64_t count, const sgfsi_outer *o, double *room,
+                          int64_t size, double *ss);
     /* ss_j = sum_i (v_i X_ij)^2, X n x k; v NULL: ones */
     void (*squares)(SGFSI_HERE, int64_t n, int64_t k, const double *v, const double *X, double *ss);
     /* lower triangle of A = b B + c C, any of which may be the same; C NULL: none */
@@ -174,6 +225,9 @@ typedef struct sgfsi_device_ops {
     void (*get_diag)(SGFSI_HERE, int64_t D, const double *A, double *d);
     double (*trace)(SGFSI_HERE, int64_t D, const double *A);
     void (*transpose)(SGFSI_HERE, int64_t D, double *A); /* in place */
+    /* x = L^-T (L^-1 x + a z); z NULL: without it */
+    void (*solve_noisy)(SGFSI_HERE, int64_t D, const double *L, double a, const double *z,
+                        double *x);
     /* A = (L L')^-1, both triangles */
     void (*invert_factor)(SGFSI_HERE, int64_t D, const double *L, double *A);
     /* lower triangle of A -> its eigenvectors, one in each row, by increasing eigenvalue w (D);
@@ -308,7 +362,18 @@ void sgfsi_times(SGFSI_HERE, int64_t n, double a, double *A);
 void sgfsi_link_of(SGFSI_HERE, sgfsi_link link, const sgfsi_pointwise *p);
 void sgfsi_softmax_of(SGFSI_HERE, const sgfsi_softmax *s);
 void sgfsi_unit_less(SGFSI_HERE, int64_t n, int64_t k, const double *at, double *P);
+void sgfsi_minus(SGFSI_HERE, int64_t n, const double *A, const double *B, double *C);
+double sgfsi_unit_factor(sgfsi_unit unit);
+void sgfsi_activate(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, double *A, double *V);
+void sgfsi_slope_of(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, const double *V,
+                    const double *B, double *C);
+void sgfsi_classes_of(SGFSI_HERE, const sgfsi_classes *c);
+void sgfsi_boltzmann_of(SGFSI_HERE, const sgfsi_boltzmann *b);
 void sgfsi_outer_of(SGFSI_HERE, const sgfsi_outer *o, double *B, int64_t stride);
+void sgfsi_outer_sums(SGFSI_HERE, int64_t count, const sgfsi_outer *o, double a, double b,
+                      const double *ones, double *y);
+void sgfsi_outer_squares(SGFSI_HERE, int64_t count, const sgfsi_outer *o, double *room,
+                         int64_t size, double *ss);
 void sgfsi_squares(SGFSI_HERE, int64_t n, int64_t k, const double *v, const double *X, double *ss);
 void sgfsi_combine(SGFSI_HERE, int64_t D, double b, const double *B, double c, const double *C,
                    double *A);
@@ -316,6 +381,8 @@ void sgfsi_add_diag(SGFSI_HERE, int64_t D, double c, const double *d, double *A)
 void sgfsi_get_diag(SGFSI_HERE, int64_t D, const double *A, double *d);
 double sgfsi_trace_of(SGFSI_HERE, int64_t D, const double *A);
 void sgfsi_transpose(SGFSI_HERE, int64_t D, double *A);
+void sgfsi_solve_noisy(SGFSI_HERE, int64_t D, const double *L, double a, const double *z,
+                       double *x);
 /* X = L^-T, both triangles: row j is L^-1 e_j. */
 void sgfsi_invert_triangle(SGFSI_HERE, int64_t D, const double *L, double *X);
 void sgfsi_invert_factor(SGFSI_HERE, int64_t D, const double *L, double *A);

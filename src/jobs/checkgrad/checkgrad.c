@@ -349,6 +349,8 @@ static sgfs_status check_point(sgfsi_check *c, sgfs_err *err) {
 
 static sgfs_status open_check(sgfsi_check *c, const sgfs_config *cfg, sgfs_err *err) {
     sgfsi_arena *arena = &c->job.arena;
+    c->model = sgfsi_model_near(c->model, arena); /* single scores are looked at */
+    if (c->model == NULL) return sgfsi_fail_memory(err, "the check");
     const sgfs_data *d = c->model->data;
     int64_t D = c->model->D;
     c->tolerance = sgfsi_config_num(cfg, "check.tolerance");
