@@ -139,9 +139,9 @@ SETS = {
     "linear-1e6": simulated("linear, 10^6 rows, 10^5 groups, D 10", 10**6, 9, [(10**5, 0.8)], model="linear"),
     "simulated-1e6": simulated("10^6 rows, 10^5 groups, D 10", 10**6, 9, [(10**5, 0.8)], bounds={"seconds": 180}),
     "crossed-1e6": simulated("10^6 rows, 10^5 x 10^4 crossed, D 5", 10**6, 4, [(10**5, 0.8), (10**4, 0.5)],
-                             bounds={"seconds": 900}),
+                             bounds={"seconds": 900}, words=("--chains", 2, "--warmup", 150, "--draws", 450)),
     "simulated-1e7": simulated("10^7 rows, 10^6 groups, D 10, packed", 10**7, 9, [(10**6, 0.8)], bounds={"peak": 4e9},
-                               single=True, peers=(), words=("--warmup", 20, "--draws", 20, "--ess", 0), large=True),
+                               single=True, peers=(), words=("--warmup", 5, "--draws", 5, "--ess", 0), large=True),
 }
 
 
