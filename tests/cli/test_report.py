@@ -196,6 +196,7 @@ def test_runs_that_were_cut_short(sgfs, site):
     sgfs.ok("report", "one.run", "--out", "one.html", "-q")
     page = (sgfs.folder / "one.html").read_text()
     assert "1 draw a chain is too few" in page and ("milliseconds<" in page or shutil.which("gnuplot") is None)
+    assert page.count("<h3>") == 1 and "Pairs, and all" in page  # no heading stands above nothing
     long = ("--draws", "1000000", "--warmup", "1000000", "--sampler", "nuts", "--max-time", "0.5", "-q")
     assert sgfs("sample", "logistic", "--data", site.folder / "good.csv", *long, "--out", "none.run").returncode == 75
     fails(sgfs, 3, "none.run: The run (stopped early) has no draws", "report", "one.run", "none.run", "--out", "x.html")
