@@ -13,7 +13,7 @@ import pytest
 ROOT = pathlib.Path(os.environ.get("SGFS_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 PROGRAM = os.environ.get("SGFS") or str(ROOT / "build" / "sgfs")
 sys.path.insert(0, str(ROOT / "bench"))
-from measure import Bench, run
+from measure import Bench, Failed, run
 from scaling import exponent
 from targets import TARGETS, judge, table
 
