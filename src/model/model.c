@@ -14,6 +14,7 @@
 #include "model/scales.h"
 #include "model/user.h"
 #include "rows/elsewhere.h"
+#include "rows/fingerprint.h"
 
 sgfs_block *sgfsi_model_add_block(sgfs_model *m, const char *name, int64_t rows, int64_t cols,
                                   sgfs_score_form form) {
@@ -150,7 +151,8 @@ sgfs_model *sgfsi_model_within(const sgfsi_context *opened, const sgfs_model_kin
     else if (m->ctx.shared || sgfsi_context_open(&m->ctx, m->cfg, err) == SGFS_OK) {
         choose_device(m);
         const char *deal = sgfsi_config_text(m->cfg, "run.deal");
-        if (sgfsi_gatherer_open(&m->gatherer, m->data, m->ctx.device, &m->arena, err) == SGFS_OK &&
+        if ((m->ctx.shared || sgfsi_fingerprints_agree(m->data, m->ctx.comm, err) == SGFS_OK) &&
+            sgfsi_gatherer_open(&m->gatherer, m->data, m->ctx.device, &m->arena, err) == SGFS_OK &&
             sgfsi_gatherer_deal(&m->gatherer, m->data, deal, m->ctx.comm, err) == SGFS_OK &&
             set_up(m, err) == SGFS_OK)
             return m;

@@ -232,12 +232,6 @@ static void far_outer_squares(SGFSI_HERE, int64_t count, const sgfsi_outer *o, d
     sgfsi_outer_squares(blas, count, there, room, size, ss);
 }
 
-static void far_squares(SGFSI_HERE, int64_t n, int64_t k, const double *v, const double *X,
-                        double *ss) {
-    far.answers++;
-    sgfsi_squares(blas, n, k, v, cells(X), ss);
-}
-
 /* ---- products -------------------------------------------------------------------------------- */
 
 static double far_dot(SGFSI_HERE, int64_t n, const double *x, const double *y) {
@@ -360,7 +354,6 @@ static const sgfsi_device_ops far_ops = {
     .outer = far_outer,
     .outer_sums = far_outer_sums,
     .outer_squares = far_outer_squares,
-    .squares = far_squares,
     .gemm_tn = far_gemm_tn,
     .gemm_nt = far_gemm_nt,
     .gemm_nn = far_gemm_nn,

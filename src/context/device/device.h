@@ -215,7 +215,7 @@ typedef struct sgfsi_device_ops {
      * rows + cols of each: for who has no other. */
     void (*outer_squares)(SGFSI_HERE, int64_t count, const sgfsi_outer *o, double *room,
                           int64_t size, double *ss);
-    /* ss_j = sum_i (v_i X_ij)^2, X n x k; v NULL: ones */
+    /* ss_j = sum_i (v_i X_ij)^2, X n x k; v NULL: ones. For outer_squares: who has that needs none */
     void (*squares)(SGFSI_HERE, int64_t n, int64_t k, const double *v, const double *X, double *ss);
     /* lower triangle of A = b B + c C, any of which may be the same; C NULL: none */
     void (*combine)(SGFSI_HERE, int64_t D, double b, const double *B, double c, const double *C,
