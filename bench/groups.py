@@ -289,8 +289,8 @@ def shown(value, sd):
     return f"{value:.{digits}f}" + ("" if sd is None else f" +- {sd:.{digits}f}")
 
 
-def time_of(row):
-    return "-" if "seconds" not in row else f"{row['seconds']:.3g} s" if row["seconds"] < 1000 else f"{row['seconds']:,.0f} s"
+def time_of(row, which="seconds"):
+    return "-" if which not in row else f"{row[which]:.2g} s" if row[which] < 99.5 else f"{row[which]:,.0f} s"
 
 
 def remark(row):
@@ -307,11 +307,10 @@ def tables(sets):
         for row in sets[name]["rows"]:
             found = row.get("estimates", {})
             who = "**sgfs**" if row["who"] == "sgfs" else NAMES[row["who"]]
-            rows.append([who, time_of(row), *(shown(*found[s]) if s in found else "" for s in one.shown), remark(row)])
-        title = one.title[0].upper() + one.title[1:]
+            rows.append([who, time_of(row, "seconds"), time_of(row, "cpu"), *(shown(*found[s]) if s in found else "" for s in one.shown), remark(row)])
         formula = one.formula if len(one.formula) < 90 else one.formula.replace(" + x3 + x4 + x5 + x6 + x7 + x8", " + ...")
-        out += [f"**{title}** (`--only {name}`): {one.model}, `{formula}`",
-                table(["", "time", *(f"`{s}`" for s in one.shown), ""], rows)]
+        out += [f"**{one.title}** (`--only {name}`): {one.model}, `{formula}`",
+                table(["", "clock", "processor", *(f"`{s}`" for s in one.shown), ""], rows)]
     return "\n\n".join(out)
 
 
@@ -332,7 +331,10 @@ def judge(sets):
                     f"{100 * grouped['groups']:.0f} %, coefficients {100 * grouped['beta']:.0f} %, scales "
                     f"{100 * grouped['scales']:.0f} %; {row['cpu']:.0f} s of processor") if what == "seconds" else (
                     f"{row['iterations']} iterations after warm-up, which is no fit: memory alone")
-            rows.append([one.title, asked, measured, more, "PASS" if good else f"short: {row[what] / bound:.2f} times the bound"])
+            verdict = "PASS" if good else f"short: {row[what] / bound:.2f} times the bound, ESS {row['ess']:.0f}"
+            if not good and what == "seconds" and row["cpu"] < THREADS * bound and row["ess"] >= 400:
+                verdict += f"; {row['cpu'] / THREADS:.0f} s on two cores of its own, by its time of processor"
+            rows.append([one.title, asked, measured, more, verdict])
     return table(["", "at most", "measured", "", ""], rows)
 
 

@@ -25,7 +25,7 @@ def read(path, spec):
             head, *rows = csv.reader(file)
         columns = dict(zip(head, map(np.array, zip(*rows))))
     groups = {t["factor"]: np.unique(columns[t["factor"]], return_inverse=True)[1] for t in spec["terms"]}
-    numbers = {name: np.asarray(columns[name], float) for name in
+    numbers = {name: np.array(columns[name], float) for name in
                {*spec["features"], spec["target"], *filter(None, [spec["failures"]])}}
     return numbers, groups
 
