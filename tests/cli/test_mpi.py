@@ -20,11 +20,12 @@ LAUNCHER = shutil.which("mpirun")
 PLUGIN = pathlib.Path(PROGRAM or "/").parent / "libsgfs_mpi.so"
 pytestmark = [pytest.mark.skipif(LAUNCHER is None, reason="there is no mpirun: make mpi installs it"),
               pytest.mark.skipif(not PLUGIN.exists(), reason="this build has no plug-in for MPI")]
-# More processes than cores, no network, and it may be root who tests. Unknown to another MPI than Open MPI.
+# More processes than cores, and threads that do not turn round while they wait for one; no network, and it may be root who
+# tests. Unknown to another MPI than Open MPI.
 QUIET = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
          "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_btl": "self,vader", "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
          "OMPI_MCA_plm_rsh_agent": "", "OMPI_MCA_hwloc_base_binding_policy": "none",
-         "ASAN_OPTIONS": "detect_leaks=0"}  # of MPI's own
+         "OMP_WAIT_POLICY": "passive", "ASAN_OPTIONS": "detect_leaks=0"}  # of MPI's own
 
 
 class Ranks(Sgfs):
