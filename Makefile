@@ -18,7 +18,7 @@ CLUSTER_DEPS := default-jre-headless slurm-wlm
 VENV      := build-venv
 CTEST_TIER ?= -LE ^long
 
-.PHONY: all mpi help deps test-deps picture-deps demo test test-long test-faults zoo networks test-asan test-tsan fuzz bench beyond paper paper-deps wheel dist deb install format lint clean
+.PHONY: all mpi cuda test-cuda bench-cuda help deps test-deps picture-deps demo test test-long test-faults zoo networks test-asan test-tsan fuzz bench beyond paper paper-deps wheel dist deb install format lint clean
 all: deps
 	@cmake --preset $(PRESET) -DSGFS_TESTS=OFF $(CMAKE_ARGS) > /dev/null
 	@MAKEFLAGS=--no-print-directory cmake --build $(BUILD) -j$(JOBS)
@@ -40,6 +40,8 @@ help:
 	@echo "make dist       a release: what is committed as a tarball, with its checksum, in build-dist"
 	@echo "make deb        packages for Debian: program, library, development files, in build-deb"
 	@echo "make mpi        build the plug-in for several processes (mpirun ... sgfs sample --mpi), with Open MPI"
+	@echo "make cuda       build the plug-in for NVIDIA GPUs (sgfs sample --device cuda), where there is nvcc"
+	@echo "make test-cuda  every operation and short runs on a GPU, beside the processor; make bench-cuda: their times"
 	@echo "make install    into PREFIX=$(PREFIX)"
 	@echo "make format lint clean"
 
@@ -169,6 +171,21 @@ mpi: deps
 
 mpi-deps:
 	$(call install_packages,$(MPI_DEPS))
+
+# The plug-in for --device cuda beside the program. nvcc is looked for in PATH, CUDA_HOME and /usr/local/cuda.
+cuda: deps
+	@$(MAKE) --no-print-directory all CMAKE_ARGS="-DSGFS_CUDA=ON -USGFS_NVCC -USGFS_CUBLAS $(CMAKE_ARGS)"
+	@test -f $(BUILD)/libsgfs_cuda.so && echo "$(BUILD)/libsgfs_cuda.so" \
+	    || { echo "No nvcc of CUDA 12 or later with cuBLAS is found (docs/gpu.md)."; exit 1; }
+
+# On a GPU machine: minutes. Without a GPU each test says so and is skipped.
+test-cuda: test-deps
+	@$(MAKE) --no-print-directory cuda CMAKE_ARGS=-DSGFS_TESTS=ON
+	@sh tests/cuda/run.sh $(BUILD)
+
+bench-cuda: cuda
+	@cmake --build $(BUILD) -j$(JOBS) --target sgfs
+	@python3 bench/cuda.py --program $(BUILD)/sgfs $(BENCH)
 
 # The package for Python. pip, build and auditwheel come from PyPI, as OpenBLAS does (pyproject.toml).
 wheel: deps

@@ -97,9 +97,9 @@ static const char *value_of(char *equals, int argc, char **argv, int *at) {
 
 /* Transforms have one place in their order: a second one would silently replace the first. */
 static bool is_transform(const char *key) {
-    static const char *const keys[] = {"data.categorical",  "data.date",    "data.drop",
-                                       "data.log1p",        "data.project", "data.split",
-                                       "data.keep_classes", "data.limit",   "data.na"};
+    static const char *const keys[] = {
+        "data.amount",  "data.categorical", "data.date",         "data.drop",  "data.log1p",
+        "data.project", "data.split",       "data.keep_classes", "data.limit", "data.na"};
     for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
         if (strcmp(keys[k], key) == 0) return true;
     }

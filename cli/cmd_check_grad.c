@@ -11,13 +11,13 @@ static const cli_flag flags[] = {
     {"init", "X", "radius of the random points, as for chains of sgfs sample (default 0.5)"},
     {"seed", "K", "same seed, same points (default 1)"},
     {"threads", "K", "threads of the passes over the rows (default: all cores)"},
-    {"backend", "NAME", "arithmetic by blas or host (default blas)"},
+    {"device", "NAME", "arithmetic by blas or host (default blas)"},
     {NULL, NULL, NULL}};
 
 /* --tolerance is the search's own flag elsewhere. */
 static cli_borrowed borrowed[] = {
-    {"tolerance", "check.tolerance"}, {"init", "run.init"},       {"seed", "run.seed"},
-    {"threads", "run.threads"},       {"backend", "run.backend"}, {NULL, NULL}};
+    {"tolerance", "check.tolerance"}, {"init", "run.init"},     {"seed", "run.seed"},
+    {"threads", "run.threads"},       {"device", "run.device"}, {NULL, NULL}};
 
 static sgfs_status show(const sgfs_job *job, const cli_args *args, sgfs_err *err) {
     const sgfs_check_grad *check = sgfs_job_result(job);

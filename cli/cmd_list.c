@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * cmd_list.c: sgfs list [models|samplers|fishers|schemes|readers|exports|pictures|backends|options]
+ * cmd_list.c: sgfs list [models|samplers|fishers|schemes|readers|exports|pictures|devices|options]
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 static const cli_flag flags[] = {{NULL, NULL, NULL}};
 static const char *const stages[] = {"models",  "samplers", "fishers",  "schemes", "readers",
-                                     "exports", "pictures", "backends", "options"};
+                                     "exports", "pictures", "devices", "options"};
 enum { STAGES = sizeof stages / sizeof stages[0] };
 
 /* Keys for --config and for sgfs_config_set, each once. */
@@ -91,7 +91,7 @@ static sgfs_status list(cli_args *args, sgfs_err *err) {
 const cli_command cmd_list = {
     .name = "list",
     .brief = "models, samplers, matrices, readers and exports there are",
-    .usage = "[models|samplers|fishers|schemes|readers|exports|pictures|backends|options]",
+    .usage = "[models|samplers|fishers|schemes|readers|exports|pictures|devices|options]",
     .examples = "  sgfs list\n"
                 "  sgfs list samplers\n"
                 "  sgfs list options        # keys for --config\n",

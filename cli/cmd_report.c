@@ -73,7 +73,7 @@ static sgfs_status report_run(cli_args *args, sgfs_err *err) {
         return cli_fail(err, SGFS_EUSAGE, "Name a run: sgfs report fit.run --out report.html");
     if (out == NULL) {
         cli_short_model(args->word[0], stem, sizeof stem);
-        out = cli_free_name(args, stem, ".html", name);
+        out = cli_free_name(args, stem, "html", name);
     }
     return make(&cmd_report, args, args->words, NULL, out, err);
 }

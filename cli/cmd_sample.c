@@ -232,8 +232,8 @@ const cli_command cmd_sample = {
         "  sgfs sample --sketch 'marks-*' --out fit.run   # without the data\n"
         "  sgfs sample logistic --data data.npy --sampler sgfs-f --batch 500 --alpha 1 \\\n"
         "       --warmup 5000 --draws 200000 --thin 100 --chains 4 --seed 7 --out fit.run\n",
-    .usual = "Data: target features drop categorical date reference-level log1p standardize na "
-             "weights exposure split validate\n"
+    .usual = "Data: target features drop categorical date amount reference-level log1p standardize "
+             "na weights exposure split validate\n"
              "Prior: prior prior-precision\n"
              "Sampling: sampler ess draws chains seed threads max-time dry-run overwrite\n",
     .stages = "run data prior fisher model sampler",

@@ -93,7 +93,7 @@ SGFS_API void sgfs_text_free(char *text);
 /* ---- what there is: kinds and options -------------------------------------------------------- */
 
 /* One row of a stage table: `stage` is "models", "samplers", "fishers", "schemes", "readers",
- * "exports", "pictures" or "backends". Returns false past the last row. Of "environment" each row is a variable
+ * "exports", "pictures" or "devices". Returns false past the last row. Of "environment" each row is a variable
  * and the value that it should have before the program starts: GOMP_SPINCOUNT, so that threads that
  * wait do not keep the processor from those they wait for; and, on a processor that OpenBLAS does
  * not know, OPENBLAS_CORETYPE and kernels that suit it, then those it has now. Of "layout" each row

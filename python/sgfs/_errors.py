@@ -90,16 +90,23 @@ def printable(text: str) -> str:
     return _CONTROL.sub("?", text)
 
 
+_LIST = re.compile(r"`sgfs list (models|samplers)`")
 _FLAG = re.compile(r"(?<![\w/-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w=/-])"
-                   r"( \w(?:[\w.+-]*\w)?)?")
+                   r"( '[^']*'| \w(?:[\w.+,=-]*\w)?)?")
+# What goes on with the sentence behind an option of text: --date makes ..., but --date when.
+_ON = frozenset("""adapts all allows and are as asks behind belongs below chooses contradict counts does
+    draws files for fixes given goes has have helps if in is keeps lacks learned leaves made makes may
+    means meant must names need needs of on only or out puts reads said say says show shows takes that
+    the there to was were when where which will with would""".split())
 
 
-_GIVEN = re.compile(r"--([a-z0-9-]+) ('[^']*'|[^\s()]+)")
+_GIVEN = re.compile(r"--([a-z0-9-]+) ('[^']*'|[^\s()']+)")
 
 
 def in_python(text: str) -> str:
     """A sentence about options of the command line, in which they are keyword arguments:
     `--na drop` is na="drop"."""
+    text = _LIST.sub(r"sgfs.\1()", text)
     if "--" not in text:
         return text
     from ._options import table
@@ -113,12 +120,17 @@ def in_python(text: str) -> str:
             return f"{name}=True{word}"
         if word[1:] in option.choices:
             return f'{name}="{word[1:]}"'
-        number = re.fullmatch(r" \d[\d.e+-]*", word)
-        return f"{name}={word[1:] if number else word}"
+        value = word[1:].strip("'")
+        if re.fullmatch(r"\d[\d.e+-]*", value):
+            return f"{name}={value}"
+        text_of_its_own = option.type == "text" and value and value not in _ON
+        return f'{name}="{value}"' if text_of_its_own else f"{name}={word}"
 
-    said, listed, options = text.partition(" can be: ")  # behind that: flags, each with its value
-    options = _GIVEN.sub(lambda m: f'{m[1].replace("-", "_")}="{m[2].strip(chr(39))}"', options)
-    return _FLAG.sub(keyword, said + listed + options)
+    said, listed, rest = text.partition(" can be: ")  # behind that: flags, each with its value
+    flags = re.match(rf"(?:{_GIVEN.pattern} ?)*", rest)
+    options = _GIVEN.sub(lambda m: f'{m[1].replace("-", "_")}="{m[2].strip(chr(39))}"',
+                         flags[0] if flags else "")
+    return _FLAG.sub(keyword, said) + listed + options + _FLAG.sub(keyword, rest[flags.end() if flags else 0:])
 
 
 def error_of(err: _c.sgfs_err) -> SgfsError:

@@ -59,17 +59,6 @@ class Draws(np.ndarray):
         return self.view(np.ndarray)[..., self.names.index(key)]
 
 
-def _quick_folder() -> str | None:
-    """In memory, where there is room and nobody has said otherwise by TMPDIR: what is temporary
-    need not wait for a disk."""
-    try:
-        room = os.statvfs("/dev/shm")
-    except OSError:
-        return None
-    plenty = room.f_bavail * room.f_frsize > 1 << 30 and os.access("/dev/shm", os.W_OK)
-    return "/dev/shm" if plenty and "TMPDIR" not in os.environ else None
-
-
 def _remove(folder: str, owner: int) -> None:
     """A child of a fork has the same object; the file goes with its maker's."""
     if os.getpid() == owner:
@@ -83,7 +72,7 @@ class RunFile:
         if path is not None:
             self.path = os.fspath(path)
             return
-        folder = tempfile.mkdtemp(prefix="sgfs-", dir=_quick_folder())
+        folder = tempfile.mkdtemp(prefix="sgfs-", dir=_inputs.quick_folder())
         self.path = os.path.join(folder, "fit.run")
         weakref.finalize(self, _remove, folder, os.getpid())
 

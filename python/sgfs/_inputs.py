@@ -25,6 +25,7 @@ from ._errors import DataError, UsageError
 from ._library import Config, Handle, opened
 
 
+SMALL_CELLS = 1 << 16
 FIELDS: dict[str, Any] = {field[0]: field[1] for field in _c.sgfs_arrays._fields_}
 
 
@@ -127,7 +128,7 @@ class Arrays:
         if self.sparse:
             raise UsageError("Sparse rows can be sampled; for predictions hand over X.toarray(), "
                              "some rows at a time, or a libsvm file.")
-        with spool() as (stream, name):
+        with spool(is_small(self)) as (stream, name):
             if self.names is None and not self.beside:
                 np.save(stream, self.x)
             else:
@@ -171,11 +172,28 @@ class Table:
             yield name
 
 
+def quick_folder() -> str | None:
+    """In memory, where there is room and nobody has said otherwise by TMPDIR: what is temporary
+    need not wait for a disk."""
+    try:
+        room = os.statvfs("/dev/shm")
+    except OSError:
+        return None
+    plenty = room.f_bavail * room.f_frsize > 1 << 30 and os.access("/dev/shm", os.W_OK)
+    return "/dev/shm" if plenty and "TMPDIR" not in os.environ else None
+
+
+def is_small(source: Source) -> bool:
+    """So few numbers that a copy of them in memory is no matter."""
+    return isinstance(source, Arrays) and not source.sparse and source.x.size <= SMALL_CELLS
+
+
 @contextlib.contextmanager
-def spool() -> Iterator[tuple[Any, str]]:
+def spool(small: bool = False) -> Iterator[tuple[Any, str]]:
     """A file that is gone when nobody reads it any more, and how to open it. In sentences it is
     called "table" (_errors.py)."""
-    with tempfile.TemporaryDirectory(prefix="sgfs-") as folder:
+    with tempfile.TemporaryDirectory(prefix="sgfs-",
+                                     dir=quick_folder() if small else None) as folder:
         with open(os.path.join(folder, "table"), "w+b") as stream:
             yield stream, stream.name
 

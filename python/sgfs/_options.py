@@ -73,18 +73,21 @@ def text_of(value: Any) -> str:
     return repr(value)
 
 
-def unknown(name: str, known: Iterable[str]) -> UsageError:
+def unknown(name: str, known: Iterable[str], where: str = "sgfs.sample") -> UsageError:
+    """known: options, and the arguments of the function `where` itself."""
     near = difflib.get_close_matches(name, list(known), 1, 0.5)
-    hint = f" Did you mean {near[0]}?" if near else " help(sgfs.sample) lists them."
+    hint = f" Did you mean {near[0]}?" if near else f" help({where}) lists them."
     return UsageError(printable(f"There is no option {name}.{hint}"))
 
 
-def apply(config: Config, stages: tuple[str, ...], given: Mapping[str, Any]) -> None:
-    """Sets the options that were given, in their order; None is left out."""
+def apply(config: Config, stages: tuple[str, ...], given: Mapping[str, Any],
+          arguments: tuple[str, ...] = ()) -> None:
+    """Sets the options that were given, in their order; None is left out. arguments: what else the
+    caller could have been given."""
     known = of(stages)
     for name, value in given.items():
         if name not in known:
-            raise unknown(name, known)
+            raise unknown(name, [*arguments, *known])
         if value is not None:
             config.set(known[name].key, text_of(value))
 

@@ -38,7 +38,7 @@ def _config(options: dict[str, Any]) -> Config:
     own = _options.of(("predict",))
     for name, value in options.items():
         if name not in own and name not in BORROWED:
-            raise _options.unknown(name, [*own, *BORROWED])
+            raise _options.unknown(name, ["kind", "quantiles", "exposure", *own, *BORROWED], "sgfs.Fit.predict")
         if value is not None:
             config.set(BORROWED.get(name) or own[name].key, _options.text_of(value))
     return config
@@ -102,7 +102,8 @@ def predict(fit: Fit, data: Any, kind: str, quantiles: Sequence[float], progress
     elif key is not None:
         raise UsageError("key names a column of a table, or of a file whose draws are not asked for.")
     config = _config(options)
-    with source.file() as name, tempfile.TemporaryDirectory(prefix="sgfs-") as folder:
+    quick = _inputs.quick_folder() if _inputs.is_small(source) and not draws else None
+    with source.file() as name, tempfile.TemporaryDirectory(prefix="sgfs-", dir=quick) as folder:
         out = os.path.join(folder, "draws.npy" if draws else "predictions.csv")
         wanted = os.fsencode(out) if kind != "scores" else None
         lent = model.lent() if isinstance(model, Model) else contextlib.nullcontext()

@@ -13,7 +13,7 @@ from ._errors import SgfsError, Stopped, TrustWarning, UsageError, tidied
 from ._fit import Fit, PathLike, RunFile
 from ._interrupt import Guard, guarded
 from ._jobs import run_job
-from ._library import Config, Handle, check, lib, opened, warn
+from ._library import Config, Handle, check, lib, listed, opened, warn
 from ._model import Model
 from ._progress import Progress, watched
 
@@ -32,7 +32,8 @@ class Origin:
     def config(self, source: Source) -> Config:
         """The options, for these rows."""
         config = Config()
-        _options.apply(config, _options.SAMPLE, {**source.options, **self.options})
+        _options.apply(config, _options.SAMPLE, {**source.options, **self.options},
+                       ("out", "progress", "quiet", "names"))
         return config
 
 
@@ -43,8 +44,17 @@ def open_model(model: str | Model | PathLike, data: Handle, config: Config) -> H
                   keep=(data,))
 
 
+def check_model(model: Any) -> None:
+    """Is there such a model? Rows that take minutes to read come later."""
+    name = None if isinstance(model, Model) else os.fspath(model)
+    if name is not None and "/" not in name and not name.endswith(".so") \
+            and name not in dict(listed("models")):
+        opened("sgfs_model_open", "sgfs_model_free", os.fsencode(name), None, Config())
+
+
 def prepare(model: Any, data: Any, y: Any, options: dict[str, Any]) -> tuple[Origin, Config]:
     """The rows and all options, without any work on them."""
+    check_model(model)
     options = dict(options)
     beside = {name: options.pop(name) for name in ("weights", "exposure")
               if options.get(name) is not None and not isinstance(options[name], (str, int))}

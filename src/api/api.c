@@ -143,7 +143,7 @@ bool sgfs_list(const char *stage, int64_t index, const char **name, const char *
                   {"fishers", (const void *const *)sgfsi_fishers},
                   {"schemes", (const void *const *)sgfsi_schemes},
                   {"readers", (const void *const *)sgfsi_readers},
-                  {"backends", (const void *const *)sgfsi_devices},
+                  {"devices", (const void *const *)sgfsi_devices},
                   {"exports", (const void *const *)sgfsi_exports},
                   {"pictures", (const void *const *)sgfsi_pictures}};
     if (index < 0 || stage == NULL || name == NULL || help == NULL) return false;

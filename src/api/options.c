@@ -59,8 +59,8 @@ static const sgfs_option run_options[] = {
      "file with rows kept aside: follow the error of the averaged prediction"},
     {"run.validate_labels", "validate-labels", SGFS_FILE, "", 1, 0, NULL,
      "file with their labels, where --validate names an IDX file"},
-    {"run.backend", "backend", SGFS_CHOICE, "blas", 1, 0, sgfsi_device_choices + 1,
-     "arithmetic by OpenBLAS, or by the plain C reference"},
+    {"run.device", "device", SGFS_TEXT, "blas", 1, 0, NULL,
+     "arithmetic by blas, host (plain C), cuda or cuda:1 (a GPU; docs/gpu.md), or auto"},
     {"output.overwrite", "overwrite", SGFS_FLAG, "false", 1, 0, NULL,
      "replace an existing output file"},
     SGFSI_OPTIONS_END};

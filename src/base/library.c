@@ -13,6 +13,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef SGFSI_PLUGIN_FOLDER
+#define SGFSI_PLUGIN_FOLDER "../lib/sgfs" /* of installed plug-ins, from that of the program */
+#endif
 
 /* The errno that the loader's sentence ends with; 0: it has another reason. The file was there just
  * now: one that is not found any more could not be looked for, which needs memory. */
@@ -80,6 +85,23 @@ bool sgfsi_library_folder(const void *within, char *folder, size_t room) {
     }
     if (maps != NULL) (void)fclose(maps);
     return found;
+}
+
+/* From the folder of this code, or that of all processors where it is a library for some only: in a
+ * build, beside an installed library, and as an installed program sees it. Nowhere above: others may
+ * be allowed to write there. */
+bool sgfsi_library_plugin(const char *file, char *path, size_t room) {
+    static const char *const ways[] = {"", "sgfs", SGFSI_PLUGIN_FOLDER};
+    static const char here = 0;
+    char folder[3000];
+    if (!sgfsi_library_folder(&here, folder, sizeof folder)) return false;
+    char *some = strstr(folder, "/glibc-hwcaps/");
+    if (some != NULL) *some = '\0';
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        snprintf(path, room, "%s/%s%s%s", folder, ways[i], ways[i][0] != '\0' ? "/" : "", file);
+        if (access(path, F_OK) == 0) return true;
+    }
+    return false;
 }
 
 void sgfsi_library_close(sgfsi_library *library) {

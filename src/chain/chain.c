@@ -248,6 +248,7 @@ bool sgfsi_chain_step(sgfsi_chain *w, int64_t count, const sgfsi_output *out) {
     sgfs_status status = kind->step_together != NULL
                              ? kind->step_together(&w->sampler, &now, &w->err)
                              : kind->step(&w->sampler, &now, w->theta, w->stats, &w->err);
+    status = sgfsi_device_explain(w->sampler.model->ctx.device, status, &w->err);
     bool fine = status != SGFS_ESTOPPED;
     const sgfs_err err = w->err;
     for (int64_t c = 0; c < count && !fine; c++) w[c].abandoned = true; /* it has not been */

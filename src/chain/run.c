@@ -39,9 +39,11 @@ static sgfs_status open_chains(sgfs_run *run, sgfs_err *err) {
         run->chain[c].sampler.first = c > 0 ? &run->chain[0].sampler : NULL;
         status = sgfsi_chain_open(&run->chain[c], run->model, &run->plan, err);
         status = sgfsi_arena_explain(&run->chain[c].arena, status, err);
+        status = sgfsi_device_explain(run->model->ctx.device, status, err);
         if (run->chain[0].sampler.fallback[0] != '\0') break;
         if (status == SGFS_OK) status = sgfsi_rehearse_room(run, c + 1, &used, err);
     }
+    sgfsi_device_wait(run->model->ctx.device);
     return status;
 }
 
@@ -61,6 +63,16 @@ static bool is_of_no_use(const sgfs_run *run, sgfs_status status, const sgfs_err
     return run->choice.automatic && run->plan.kinds.sampler->anchored && failed;
 }
 
+/* A device that the sampler has no use for would be waited for in vain. */
+static void say_device(const sgfs_run *run) {
+    const sgfsi_context *ctx = &run->model->ctx;
+    if (ctx->device == ctx->near || !run->plan.kinds.sampler->full_data) return;
+    sgfsi_say(sgfsi_config_log(run->cfg), SGFS_NOTE,
+              "Sampler %.60s looks at rows beyond minibatches, which the processor does: --device "
+              "%s can do nothing for it (docs/gpu.md).",
+              run->plan.kinds.name, ctx->device->name);
+}
+
 /* A plan and its chains; a sampler of no use is given up once. */
 static sgfs_status set_up(sgfs_run *run, sgfs_err *err) {
     sgfs_err own;
@@ -75,6 +87,7 @@ static sgfs_status set_up(sgfs_run *run, sgfs_err *err) {
         if (status == SGFS_OK) status = open_chains(run, err);
     }
     if (status != SGFS_OK) return status;
+    say_device(run);
     run->config = sgfsi_run_config(run);
     run->given = sgfsi_run_given(run);
     /* A step that is found while opening says how long its chain remembers: 100 times that, in each
@@ -198,6 +211,7 @@ static void move_chains(sgfs_run *run, sgfsi_chain *w, int64_t count, int64_t it
         take_time(&w[c], warmup);
         if (w[c].status == SGFS_OK) w[c].status = sgfsi_chain_flush(&w[c], &run->out, &w[c].err);
     }
+    sgfsi_device_wait(run->model->ctx.device); /* another thread may go on with them */
     w->faults += sgfsi_pages_faults() - faults;
 }
 

@@ -38,6 +38,15 @@ void sgfsi_context_close(sgfsi_context *ctx);
 /* From now on the device is `near`. */
 void sgfsi_context_stay_near(sgfsi_context *ctx);
 
+/* What an iteration of a run does, as far as it is known before a model is open. */
+typedef struct sgfsi_workload {
+    double products; /* of two numbers */
+    double bytes;    /* of arrays on the device */
+} sgfsi_workload;
+/* --device auto: from now on the device is a GPU where there is one, with memory for it, and its
+ * work would be long enough to pay; else it stays. A note says which. Other words: nothing. */
+void sgfsi_context_weigh(sgfsi_context *ctx, const sgfs_config *cfg, const sgfsi_workload *work);
+
 /* How threads are shared out: `chains` of them at the same time, each with `inside` threads for its
  * passes over all rows. Passes talk to other processes where there are some, and have to do so in
  * the same order everywhere: then chains that make passes while they move (meets) go one after
@@ -49,7 +58,7 @@ sgfsi_split sgfsi_context_split(const sgfsi_context *ctx, int64_t threads, int64
                                 bool passes, bool meets);
 
 typedef struct sgfsi_scope {
-    const sgfs_device *device;
+    const sgfs_device *near;
     int levels; /* of parallel regions inside each other, as they were outside */
 } sgfsi_scope;
 sgfsi_scope sgfsi_context_enter(const sgfsi_context *ctx);

@@ -119,9 +119,9 @@ static void judge_numbers(list *out) {
              (long long)broken, (long long)s->dim, (int)NAME, s->row[first].name);
     if (s->draws < 4)
         warn(out,
-             "With %lld draws per chain ESS and R-hat cannot be computed; at least 4 are needed, "
+             "With %lld draw%s per chain ESS and R-hat cannot be computed; at least 4 are needed, "
              "some hundreds make sense.",
-             (long long)s->draws);
+             (long long)s->draws, s->draws == 1 ? "" : "s");
 }
 
 static double mean_of_chain(const list *out, int64_t k, int64_t i) {

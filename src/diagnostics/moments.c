@@ -19,8 +19,9 @@ sgfs_status sgfsi_used_of(const sgfs_draws *d, sgfsi_arena *arena, sgfsi_used *u
     *used = sgfsi_draws_used(d, chain);
     if (used->chains > 0 && used->draws > 0) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EDATA,
-                      "The run (%s) has no draws after warm-up, so there is nothing to summarise; "
-                      "let it run longer.",
+                      "%s%sThe run (%s) has no draws after warm-up, so there is nothing to "
+                      "summarise; let it run longer.",
+                      d->path != NULL ? d->path : "", d->path != NULL ? ": " : "",
                       d->state != NULL ? d->state : "unfinished");
 }
 

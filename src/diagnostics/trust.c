@@ -539,10 +539,13 @@ static void write_resume(const judge *j, const char *more, char *out, size_t roo
 static void write_next(const judge *j, char *out, size_t room) {
     char more[128] = "";
     const sgfsi_json *header = j->d->header;
+    enum { SOME_HUNDREDS = 400 };
     int64_t now = sgfsi_draws_now(j->d, j->s), draws = 2 * now;
     if (isfinite(j->ess_min) && j->ess_min > 0) {
         int64_t needed = sgfsi_draws_needed(j->d, j->s, j->ess_min);
         draws = needed > draws ? needed : draws;
+    } else if (draws < SOME_HUNDREDS) { /* of which nothing can be known yet */
+        draws = SOME_HUNDREDS;
     }
     remedy what = j->remedy;
     if (what == LONGER && !j->exact && draws / 20 > now) what = OTHER_SAMPLER;
@@ -628,8 +631,9 @@ sgfs_status sgfsi_trust(const sgfs_draws *d, const sgfsi_used *used, sgfs_summar
              summary->state[0] == 'u' ? "not finished" : "stopped early",
              (long long)summary->draws);
     if (summary->draws < 4)
-        find(&j, SGFS_GRADE_SHORT, LONGER, "%lld draws a chain are too few to say anything",
-             (long long)summary->draws);
+        find(&j, SGFS_GRADE_SHORT, LONGER, "%lld draw%s a chain %s too few to say anything",
+             (long long)summary->draws, summary->draws == 1 ? "" : "s",
+             summary->draws == 1 ? "is" : "are");
     sgfsi_arena work = {0};
     sgfs_status status = SGFS_OK;
     if (j.grade < SGFS_GRADE_OPTIMISER && sgfsi_exchangeable(d)) {

@@ -40,6 +40,8 @@ const sgfs_option sgfsi_data_options[] = {
      "refuse rows that take more memory than this (auto: half of the memory there is)"},
     {"data.labels", "labels", SGFS_FILE, "", 1, 0, NULL,
      "file with the targets, where the data are in another: labels.idx beside images.idx"},
+    {"data.amount", "amount", SGFS_TEXT, "", 1, 0, NULL,
+     "columns of amounts ($86,974, 1 234 EUR, 12 %), which are numbers without their signs"},
     {"data.date", "date", SGFS_TEXT, "", 1, 0, NULL,
      "columns of dates (2024-03-17, 2024-03-17T08:30Z) to make year, month, weekday and hour of"},
     {"data.categorical", "categorical", SGFS_TEXT, "", 1, 0, NULL,
@@ -475,6 +477,10 @@ static sgfs_status wrap(sgfs_data *d, const sgfs_arrays *a, const sgfs_config *c
                           "sgfs_data_wrap: needs at least one row, exactly one of x, x32 and "
                           "csr_start, and a row_stride of 0 or at least cols.");
     }
+    if (sgfsi_config_text(cfg, "data.amount")[0] != '\0')
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--amount is for columns of text in a file or a table; arrays hold "
+                          "numbers.");
     if (sgfsi_config_text(cfg, "data.date")[0] != '\0')
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--date is for columns of dates in a file or a table; arrays hold "

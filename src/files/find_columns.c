@@ -270,6 +270,13 @@ bool sgfsi_run_columns_words(const sgfsi_run_columns *c, int64_t col) {
     return words;
 }
 
+bool sgfsi_run_columns_amounts(const sgfsi_run_columns *c, int64_t col) {
+    bool amounts = false;
+    for (int64_t j = 0; c->recipe != NULL && j < c->wanted.features && !amounts; j++)
+        amounts = c->feature[j] == col && sgfsi_recipe_amounts(c->recipe, j);
+    return amounts;
+}
+
 bool sgfsi_run_columns_dates(const sgfsi_run_columns *c, int64_t col) {
     bool dates = false;
     for (int64_t j = 0; c->recipe != NULL && j < c->wanted.features && !dates; j++)

@@ -60,6 +60,8 @@ sgfs_status sgfsi_run_columns_choose(sgfsi_run_columns *c, const sgfsi_columns *
                                      const sgfsi_log *log, unsigned char *role, sgfs_err *err);
 /* Does the run have words in this column of the file? */
 bool sgfsi_run_columns_words(const sgfsi_run_columns *c, int64_t col);
+/* Does it have amounts there (text/amount.h)? */
+bool sgfsi_run_columns_amounts(const sgfsi_run_columns *c, int64_t col);
 /* Does it have dates there? */
 bool sgfsi_run_columns_dates(const sgfsi_run_columns *c, int64_t col);
 /* Columns x1, x2, ... of the run: the last place it knows; 0: its columns have names, or it says

@@ -44,6 +44,7 @@ sgfsi_read_options sgfsi_read_options_of(const sgfs_config *cfg) {
         .na = sgfsi_na_of(cfg),
         .single = strcmp(sgfsi_config_text(cfg, "data.storage"), "f32") == 0,
         .categorical = sgfsi_config_text(cfg, "data.categorical"),
+        .amount = sgfsi_config_text(cfg, "data.amount"),
         .date = sgfsi_config_text(cfg, "data.date"),
         .drop = late ? "" : sgfsi_config_text(cfg, "data.drop"),
         .labels = sgfsi_config_text(cfg, "data.labels"),
@@ -127,6 +128,7 @@ sgfs_status sgfsi_reader_check(const sgfs_reader_kind *reader, const char *path,
         bool given;
         const char *flag;
     } flags[] = {{options->labels != NULL && options->labels[0] != '\0', "labels"},
+                 {options->amount != NULL && options->amount[0] != '\0', "amount"},
                  {options->date != NULL && options->date[0] != '\0', "date"},
                  {options->columns > 0, "columns"},
                  {options->zero_based, "zero-based"},

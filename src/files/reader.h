@@ -53,6 +53,7 @@ typedef struct sgfsi_read_options {
     bool words; /* CSV: the target holds words, even where they look like numbers */
     const sgfsi_first_text *first_text; /* with words: where that was found; NULL: elsewhere */
     const char *categorical;            /* columns of words, as in features; "" : none */
+    const char *amount;                 /* columns of amounts, as in features; "" : none */
     const char *date;                   /* columns of dates, as in features; "" : none */
     const char *drop;   /* CSV: columns that may hold anything, they will be dropped; "" : none */
     const char *labels; /* IDX: the file with the labels; "" : none */

@@ -13,7 +13,7 @@
 /* Where the draws come from, as a run's header tells it; all borrowed. */
 typedef struct sgfsi_origin {
     const sgfs_model_kind *kind;
-    const sgfs_config *cfg;   /* its options "model.*" and "run.backend" */
+    const sgfs_config *cfg;   /* its options "model.*" and "run.device" */
     const sgfsi_json *data;   /* what sgfsi_data_describe said */
     const sgfsi_json *info;   /* what the model saved ("model_info") */
     const sgfsi_context *ctx; /* what the run opened, where it is at hand: shared; or NULL */

@@ -22,10 +22,19 @@
 
 /* ---- options --------------------------------------------------------------------------------- */
 
+/* NULL: the header does not say. */
+static const char *value_of(const sgfs_draws *run, const char *key) {
+    const sgfsi_json *config = sgfsi_json_get(run->header, "config");
+    const char *value = sgfsi_json_get_text(config, key, NULL);
+    if (value == NULL && strcmp(key, "run.device") == 0) /* its name in older runs */
+        value = sgfsi_json_get_text(config, "run.backend", NULL);
+    return value;
+}
+
 static sgfs_status take_option(sgfs_config *cfg, const sgfs_draws *run, const char *key,
                                sgfs_err *err) {
     const sgfs_option *row = sgfsi_config_row(cfg, key);
-    const char *value = sgfsi_json_get_text(sgfsi_json_get(run->header, "config"), key, NULL);
+    const char *value = value_of(run, key);
     if (row == NULL || value == NULL || strcmp(row->value, value) == 0) return SGFS_OK;
     return sgfs_config_set(cfg, key, value, err);
 }
@@ -58,7 +67,7 @@ sgfs_status sgfsi_reopen_choices(sgfs_config *cfg, const sgfs_draws *run, const 
 }
 
 static sgfs_status take_options(sgfs_config *cfg, const sgfs_draws *run, sgfs_err *err) {
-    static const char *const stages[] = {"data.", "model.", "prior.", "run.backend"};
+    static const char *const stages[] = {"data.", "model.", "prior.", "run.device"};
     if (!sgfsi_json_is_object(sgfsi_json_get(run->header, "config")) ||
         !sgfsi_json_is_object(sgfsi_json_get(run->header, "data"))) {
         return sgfsi_fail(err, SGFS_ERUNFILE,

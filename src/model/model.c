@@ -5,6 +5,7 @@
 #include "model/model.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "model/scales.h"
 #include "model/user.h"
 #include "rows/elsewhere.h"
+#include "rows/fingerprint.h"
 
 sgfs_block *sgfsi_model_add_block(sgfs_model *m, const char *name, int64_t rows, int64_t cols,
                                   sgfs_score_form form) {
@@ -96,6 +98,34 @@ static sgfs_status set_up(sgfs_model *m, sgfs_err *err) {
     return status == SGFS_OK ? sgfsi_scales_open(m, err) : status;
 }
 
+/* Where the arithmetic of this model is done. What the options say of a sampler is no more than a
+ * forecast: the matrix of sgfs-f is what pays on a GPU, four of D^2 numbers in each of some chains.
+ */
+static void choose_device(sgfs_model *m) {
+    const sgfs_data *d = m->data;
+    const char *what = !m->kind->far             ? "this model"
+                       : sgfsi_data_is_sparse(d) ? "sparse rows"
+                       : d->groups != NULL       ? "rows in groups"
+                                                 : NULL;
+    if (what != NULL) {
+        if (m->ctx.device != m->ctx.near)
+            sgfsi_say(m->ctx.log, SGFS_NOTE,
+                      "Model %.150s: all is done by the processor, as --device %s can do nothing "
+                      "for %s (docs/gpu.md).",
+                      m->kind->name, m->ctx.device->name, what);
+        sgfsi_context_stay_near(&m->ctx);
+        return;
+    }
+    if (strcmp(sgfsi_config_text(m->cfg, "run.device"), "auto") != 0) return;
+    const double usual_batch = 500, chains = 4, matrices = 4;
+    bool full = strcmp(sgfsi_config_text(m->cfg, "sampler.kind"), "sgfs-f") == 0;
+    double p = (double)d->p, batch = sgfsi_config_num(m->cfg, "run.batch");
+    double n = fmin(isnan(batch) ? usual_batch : batch, (double)d->N), cols = full ? p : 1;
+    const sgfsi_workload work = {.products = n * p * cols,
+                                 .bytes = chains * 8 * (matrices * p * cols + 3 * n * p)};
+    sgfsi_context_weigh(&m->ctx, m->cfg, &work);
+}
+
 sgfs_model *sgfsi_model_within(const sgfsi_context *opened, const sgfs_model_kind *kind,
                                const sgfs_data *data, const sgfs_config *cfg,
                                const sgfsi_json *saved, sgfs_err *err) {
@@ -119,9 +149,10 @@ sgfs_model *sgfsi_model_within(const sgfsi_context *opened, const sgfs_model_kin
     if (m->own_cfg == NULL) sgfsi_fail_memory(err, "the model");
     else if (sgfsi_prior_fit_columns(m, err) != SGFS_OK) (void)err; /* it says why */
     else if (m->ctx.shared || sgfsi_context_open(&m->ctx, m->cfg, err) == SGFS_OK) {
-        if (!kind->far || sgfsi_data_is_sparse(data)) sgfsi_context_stay_near(&m->ctx);
+        choose_device(m);
         const char *deal = sgfsi_config_text(m->cfg, "run.deal");
-        if (sgfsi_gatherer_open(&m->gatherer, m->data, m->ctx.device, &m->arena, err) == SGFS_OK &&
+        if ((m->ctx.shared || sgfsi_fingerprints_agree(m->data, m->ctx.comm, err) == SGFS_OK) &&
+            sgfsi_gatherer_open(&m->gatherer, m->data, m->ctx.device, &m->arena, err) == SGFS_OK &&
             sgfsi_gatherer_deal(&m->gatherer, m->data, deal, m->ctx.comm, err) == SGFS_OK &&
             set_up(m, err) == SGFS_OK)
             return m;

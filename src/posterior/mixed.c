@@ -223,11 +223,29 @@ double sgfsi_mixed_chunk(const sgfsi_mixed_place *at, sgfsi_mixed_room *room, co
     return sum;
 }
 
+void sgfsi_mixed_residuals(const sgfsi_mixed_place *at, sgfsi_mixed_room *room, int64_t first,
+                           int64_t n, double *r) {
+    const sgfsi_mixed *m = at->mixed;
+    const sgfs_batch b = {.n = n, .p = m->p, .y = m->y + first, .eta = at->eta + first, .gamma = 1};
+    room->scores.n = n;
+    room->scores.loglik = NULL;
+    (void)m->fixed.kind->scores(&m->fixed, at->theta, &b, &room->scores, room->scratch, NULL);
+    for (int64_t i = 0; i < n; i++) {
+        double weight = m->weight != NULL ? m->weight[first + i] : 1;
+        r[i] = weight > 0 ? weight * room->scores.block[0].left[i] : 0;
+    }
+}
+
+/* A thread without a part would only wait for the others. */
+static int threads_for(const sgfsi_mixed_place *at, int64_t parts) {
+    return (int)(parts < at->threads ? parts : at->threads);
+}
+
 void sgfsi_mixed_sum(sgfsi_mixed_place *at, sgfsi_mixed_fn fn, void *user, int64_t count,
                      double *sums) {
     int64_t N = at->mixed->N, parts = (N + PART_ROWS - 1) / PART_ROWS;
     memset(at->sums, 0, (size_t)(parts * count) * sizeof *at->sums);
-#pragma omp parallel for schedule(dynamic, 1) num_threads((int)at->threads)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads_for(at, parts))
     for (int64_t part = 0; part < parts; part++) {
         int64_t end = (part + 1) * PART_ROWS < N ? (part + 1) * PART_ROWS : N;
         for (int64_t first = part * PART_ROWS; first < end; first += CHUNK)
@@ -243,7 +261,7 @@ void sgfsi_mixed_groups(sgfsi_mixed_place *at, int64_t k, sgfsi_mixed_groups_fn 
                         int64_t count, double *sums) {
     const sgfsi_mixed_term *t = &at->mixed->term[k];
     memset(at->sums, 0, (size_t)(t->parts * count) * sizeof *at->sums);
-#pragma omp parallel for schedule(dynamic, 1) num_threads((int)at->threads)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads_for(at, t->parts))
     for (int64_t part = 0; part < t->parts; part++)
         fn(user, &at->room[omp_get_thread_num()], t->part[part], t->part[part + 1],
            at->sums + part * count);
@@ -511,5 +529,57 @@ sgfs_status sgfsi_mixed_fixed(sgfsi_mixed_place *at, int64_t k, double *L, doubl
     sgfsi_trsv(dev, p, L, false, mean);
     sgfsi_trsv(dev, p, L, true, mean);
     for (int64_t j = 0; j < p; j++) mean[j] += at->theta[j];
+    return SGFS_OK;
+}
+
+/* The residuals of the rows, into f. */
+static void take_residuals(void *user, sgfsi_mixed_room *room, int64_t first, int64_t n,
+                           double *sums) {
+    const centring *w = user;
+    (void)sums;
+    sgfsi_mixed_residuals(w->at, room, first, n, w->at->f + first);
+}
+
+/* What the effects of the groups from .. to, as they follow beta, do to the density. */
+static void take_followed(void *user, sgfsi_mixed_room *room, int64_t from, int64_t to,
+                          double *sums) {
+    enum { Q = SGFSI_MOST_EFFECTS };
+    const centring *w = user;
+    const sgfsi_mixed_term *t = &w->at->mixed->term[w->k];
+    const sgfsi_mixed_effects *e = &w->at->term[w->k];
+    int64_t q = t->q, p = w->at->mixed->p;
+    (void)room;
+    for (int64_t g = from; g < to; g++) {
+        const double *B = t->B + g * q * p, *K = e->K + g * q * q;
+        double r[Q] = {0}, pull[Q], u[Q];
+        for (int64_t i = t->first[g]; i < t->first[g + 1]; i++) {
+            int64_t slot = t->row != NULL ? t->row[i] : i;
+            for (int64_t j = 0; j < q; j++)
+                r[j] += w->at->f[slot] * (t->z != NULL ? t->z[slot * q + j] : 1);
+        }
+        multiply_transposed(q, e->C, r, pull);
+        for (int64_t j = 0; j < q; j++) pull[j] -= e->v[g * q + j];
+        solve(q, K, false, pull);
+        solve(q, K, true, pull);
+        multiply(q, e->C, pull, u);
+        for (int64_t j = 0; j < q; j++)
+            for (int64_t l = 0; l < p; l++) sums[l] -= w->a * B[j * p + l] * u[j];
+    }
+}
+
+sgfs_status sgfsi_mixed_gradient(sgfsi_mixed_place *at, int64_t k, double *out, double *room,
+                                 sgfs_err *err) {
+    const sgfsi_mixed *m = at->mixed;
+    centring w = {at, k, sgfsi_mixed_ratio(at)};
+    double none;
+    memset(room, 0, (size_t)m->base * sizeof *room);
+    sgfs_status status = sgfsi_prior_add(&m->fixed, at->theta, NULL, room, err);
+    if (status != SGFS_OK) return status;
+    sgfsi_mixed_sum(at, take_residuals, &w, 0, &none);
+    status = sgfsi_mixed_transposed(at, at->f, out, err);
+    if (status != SGFS_OK) return status;
+    for (int64_t j = 0; j < m->p; j++) out[j] += room[j];
+    sgfsi_mixed_groups(at, k, take_followed, &w, m->p, room);
+    for (int64_t j = 0; j < m->p; j++) out[j] += room[j];
     return SGFS_OK;
 }

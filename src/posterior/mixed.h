@@ -110,6 +110,9 @@ sgfs_status sgfsi_mixed_transposed(sgfsi_mixed_place *at, const double *v, doubl
 double sgfsi_mixed_chunk(const sgfsi_mixed_place *at, sgfsi_mixed_room *room, const double *theta,
                          int64_t n, const double *y, const double *weight, const double *eta,
                          double *loglik);
+/* The slope of each row's log likelihood by its predictor, times its weight: n from a slot on. */
+void sgfsi_mixed_residuals(const sgfsi_mixed_place *at, sgfsi_mixed_room *room, int64_t first,
+                           int64_t n, double *r);
 /* Sum over all slots of what fn adds for n of them from `first` on, in parts of fixed size, added up
  * in order: `count` numbers. */
 typedef void (*sgfsi_mixed_fn)(void *user, sgfsi_mixed_room *room, int64_t first, int64_t n,
@@ -139,3 +142,8 @@ void sgfsi_mixed_follow(const sgfsi_mixed_term *t, int64_t g, int64_t p, double 
  * singular. */
 sgfs_status sgfsi_mixed_fixed(sgfsi_mixed_place *at, int64_t k, double *L, double *mean,
                               sgfs_err *err);
+/* After the same: out (p) = the gradient of the log posterior by beta, effects of term k following
+ * so that z stays. Its mean over z given beta is the gradient with these effects integrated out, and
+ * under the approximation it is the same for every z. room: base; what stands in f is lost. */
+sgfs_status sgfsi_mixed_gradient(sgfsi_mixed_place *at, int64_t k, double *out, double *room,
+                                 sgfs_err *err);

@@ -42,17 +42,11 @@ static void expand(void *user, sgfsi_mixed_room *room, int64_t first, int64_t n,
     const search *s = user;
     sgfsi_mixed *m = s->m;
     const double *eta = s->at->eta + first;
-    const sgfs_batch b = {.n = n, .p = m->p, .y = m->y + first, .eta = eta, .gamma = 1};
+    double *k = m->k + first;
     (void)sums;
-    room->scores.n = n;
-    room->scores.loglik = NULL;
-    (void)m->fixed.kind->scores(&m->fixed, s->at->theta, &b, &room->scores, room->scratch, NULL);
+    sgfsi_mixed_residuals(s->at, room, first, n, k);
     information(s, room, first, n, eta, m->w + first);
-    for (int64_t i = 0; i < n; i++) {
-        double weight = m->weight != NULL ? m->weight[first + i] : 1,
-               r = weight > 0 ? weight * room->scores.block[0].left[i] : 0;
-        m->k[first + i] = r + m->w[first + i] * eta[i];
-    }
+    for (int64_t i = 0; i < n; i++) k[i] += m->w[first + i] * eta[i];
 }
 
 /* l''' of every row, into e: minus the slope of the information. */

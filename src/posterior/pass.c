@@ -85,8 +85,10 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
                       .parts = elsewhere ? 1 : parts,
                       .threads = elsewhere ? 1 : threads,
                       .stride = 1 + D + (curvature ? D * D : 0)};
+    while (f->parts > SGFSI_USUAL_PARTS && f->parts * f->stride > MOST_SUMS) f->parts /= 2;
     const sgfsi_watcher *watcher = sgfsi_config_log(m->cfg)->watcher;
     f->stop = &watcher->stop;
+    parts = f->parts;
     sgfsi_full_limit(f, curvature ? D * D : 1);
     f->sums = SGFSI_DOUBLES(arena, parts * f->stride);
     f->pass = sgfsi_arena_alloc(arena, f->threads, sizeof *f->pass);

@@ -166,6 +166,57 @@ const char *sgfsi_fingerprints_differ(int64_t files, const sgfsi_fingerprint *pr
     return NULL;
 }
 
+/* ---- between processes ----------------------------------------------------------------------- */
+
+/* What one process says of all its files, or of one of them. */
+typedef struct print_note {
+    int64_t files, bytes, crc;
+} print_note;
+
+static print_note note_all(const sgfs_data *d) {
+    print_note all = {.bytes = d->N, .crc = d->arrays_crc};
+    if (d->print != NULL) all.files = d->files;
+    for (int64_t i = 0; i < all.files; i++) {
+        const int64_t one[] = {all.crc, d->print[i].stamp.bytes, d->print[i].crc};
+        all.crc = sgfsi_crc32(0, one, sizeof one);
+    }
+    return all;
+}
+
+/* The first process whose note is another one than that of rank 0, or 0. */
+static int64_t find_other(const sgfsi_comm *comm, const print_note *note) {
+    for (int64_t k = 1; k < comm->size; k++)
+        if (memcmp(&note[k], &note[0], sizeof *note) != 0) return k;
+    return 0;
+}
+
+sgfs_status sgfsi_fingerprints_agree(const sgfs_data *d, const sgfsi_comm *comm, sgfs_err *err) {
+    const int64_t size = comm->size, each = sizeof(print_note);
+    if (size == 1) return SGFS_OK;
+    print_note *note = calloc((size_t)size, sizeof *note);
+    sgfs_status status = note != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the list of files");
+    if (note != NULL) note[comm->rank] = note_all(d);
+    status = sgfsi_comm_gather(comm, status, size, each, each, note, err);
+    int64_t other = status == SGFS_OK ? find_other(comm, note) : 0, files = 0;
+    const char *name = d->path;
+    if (other > 0 && note[other].files == note[0].files) files = note[0].files;
+    for (int64_t i = 0, found = 0; i < files && found == 0 && status == SGFS_OK; i++) {
+        bool mine = i < d->files && d->print != NULL; /* a third process may have fewer files */
+        note[comm->rank] = mine ? (print_note){1, d->print[i].stamp.bytes, d->print[i].crc}
+                                : (print_note){0, 0, 0};
+        status = sgfsi_comm_gather(comm, status, size, each, each, note, err);
+        found = status == SGFS_OK ? find_other(comm, note) : 0;
+        if (found > 0 && mine) name = d->file[i];
+        if (found > 0) other = found;
+    }
+    free(note);
+    if (status != SGFS_OK || other == 0) return status;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%.300s: rank %lld of %lld has opened another file than rank 0: all machines "
+                      "need the same files, to the byte.",
+                      name, (long long)other, (long long)size);
+}
+
 /* ---- while a run moves ----------------------------------------------------------------------- */
 
 /* The stamp is another one: are the contents? Of a packed file whose rows are in memory nobody

@@ -8,6 +8,7 @@
 
 #include <sys/stat.h>
 
+#include "context/comm/comm.h"
 #include "rows/data.h"
 
 /* What the system says of a file. */
@@ -50,6 +51,10 @@ void sgfsi_fingerprint_arrays(sgfs_data *d, const double *weights, const double 
 void sgfsi_fingerprints_describe(const sgfs_data *d, sgfsi_json *o);
 const char *sgfsi_fingerprints_differ(int64_t files, const sgfsi_fingerprint *print,
                                       char *const *name, const sgfsi_json *said, char what[256]);
+
+/* Collective: SGFS_EDATA where not all processes have opened the same files, as where a machine has
+ * an old copy of its own. Each would read other rows, and sums would be of no data at all. */
+sgfs_status sgfsi_fingerprints_agree(const sgfs_data *d, const sgfsi_comm *comm, sgfs_err *err);
 
 /* The files of a run while it moves. Zeroed: it has not looked yet. */
 typedef struct sgfsi_watch {

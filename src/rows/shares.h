@@ -9,17 +9,22 @@
 #include "context/comm/comm.h"
 
 enum {
-    SGFSI_FULL_BLOCK = 1024, /* rows of a block; the last may have fewer */
-    SGFSI_FULL_PARTS = 64    /* at most */
+    SGFSI_FULL_BLOCK = 1024,  /* rows of a block; the last may have fewer */
+    SGFSI_USUAL_PARTS = 64,   /* at most, where rows are not very many */
+    SGFSI_FULL_PARTS = 1024,  /* at most */
+    SGFSI_PART_BLOCKS = 1024, /* at least, of each of more than the usual parts */
 };
 
 static inline int64_t sgfsi_blocks_of(int64_t N) {
     return (N + SGFSI_FULL_BLOCK - 1) / SGFSI_FULL_BLOCK;
 }
 
+/* A part is the least that a process or a thread can have of a pass, and its sums are sent to all
+ * processes. So there are more of them, a power of 2, only where each has a million rows. */
 static inline int64_t sgfsi_parts_of(int64_t N) {
-    int64_t blocks = sgfsi_blocks_of(N);
-    return blocks < SGFSI_FULL_PARTS ? blocks : SGFSI_FULL_PARTS;
+    int64_t blocks = sgfsi_blocks_of(N), parts = SGFSI_USUAL_PARTS;
+    while (parts < SGFSI_FULL_PARTS && 2 * parts * SGFSI_PART_BLOCKS <= blocks) parts *= 2;
+    return blocks < parts ? blocks : parts;
 }
 
 /* The first row of part k of `parts`; of part `parts`: N. */

@@ -9,13 +9,15 @@
  *
  * and an iteration makes, for each term in turn, moves that each leave the posterior as it is:
  *
- *     groups   z' ~ N(0, I) for each group; pairs +-z as in exact_pairs.c, accepted one by one
+ *     groups   z' ~ N(0, I) for each group; pairs +-z as in exact_pairs.c, accepted one by one; every
+ *              eighth iteration a random walk, which comes home from any distance
  *     beta     with z fixed, so that all effects follow: pairs around the mean of beta with the
  *              effects of the term integrated out, z' = rho z + sqrt(1 - rho^2) xi, rho in turn
- *              0 and others; the centre is moved by a shift that is learned in warm-up
- *     scales   one of them with z fixed (Jacobian sum log diag K), a random walk whose step is
- *              learned in warm-up; then all of them with the effects fixed, by slice sampling,
+ *              0 and another; the centre is moved by a shift that is learned in warm-up
+ *     scales   two of them with z fixed (Jacobian sum log diag K), a random walk whose step is
+ *              learned in warm-up, and in a linear model sd and sigma together; then all of them with the effects fixed, by slice sampling,
  *              which needs sum u u' and no rows
+ *     means    the sum of an effect, which its coefficient makes up for; no rows either
  *
  * and in a linear model log sigma by slice sampling, which needs the sum of squares.
  */
@@ -24,7 +26,7 @@
 #include <stdio.h>
 
 enum { LP, ACCEPT, ACCEPT_GROUPS, ACCEPT_SCALES, STATS };
-enum { REFRESH = 50, MOST_SHAPE = SGFSI_MOST_SHAPE };
+enum { REFRESH = 50, MOST_SHAPE = SGFSI_MOST_SHAPE, MANY_ROWS = 100000 };
 
 /* ---- an iteration ---------------------------------------------------------------------------- */
 
@@ -48,7 +50,21 @@ static sgfs_status begin(sgfsi_groups_chain *e, sgfs_err *err) {
         sgfsi_mixed_factor(m, k, e->at.term[k].shape, e->at.term[k].C);
     }
     e->begun = true;
-    return sgfsi_mixed_refresh(&e->at, err);
+    status = sgfsi_mixed_refresh(&e->at, err);
+    for (int64_t k = 0; k < m->terms && status == SGFS_OK; k++) {
+        /* Effects to where the data have them, from there: far out an independent proposal is never
+         * accepted. */
+        const sgfsi_mixed_effects *f = &e->at.term[k];
+        int64_t q = m->term[k].q;
+        sgfsi_mixed_centres(&e->at, k);
+        for (int64_t g = 0; g < m->term[k].G; g++) {
+            sgfsi_normals(&stream, 2 * ((q + 1) / 2), xi);
+            sgfsi_group_solve_up(q, f->K + g * q * q, xi);
+            for (int64_t j = 0; j < q; j++) f->v[g * q + j] = f->m[g * q + j] + xi[j];
+        }
+        status = sgfsi_mixed_refresh(&e->at, err);
+    }
+    return status;
 }
 
 /* Means and squares of the effects, as they stand after warm-up. */
@@ -89,7 +105,7 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
     bool warming = now->t <= now->warmup;
     double accepted[3] = {0}, one;
     e->t = now->t;
-    /* The shift follows the chain to where beta is, and is an average from there on. */
+    /* Of the shift: it forgets where the chain began, and is an average from there on. */
     double late = (double)now->t - 0.6 * (double)now->warmup;
     e->share = late <= 0 ? fmax(0.1, 1 / (double)(1 + now->t)) : 1 / (10 + late);
     sgfs_status status = SGFS_OK;
@@ -107,6 +123,7 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
         sgfsi_groups_move_scales(e, warming, &one);
         accepted[2] += one / (double)m->terms;
         sgfsi_groups_slice_scales(e);
+        sgfsi_groups_slice_means(e);
     }
     if (status != SGFS_OK) return status;
     if (m->sigma) sgfsi_groups_slice_sigma(e);
@@ -127,8 +144,8 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static sgfs_status plan_groups(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
-    (void)now;
-    sgfsi_plan_lengths(plan, 500, 1000, NAN);
+    bool many = now->model->data->N > MANY_ROWS; /* the run goes on where that is not enough */
+    sgfsi_plan_lengths(plan, many ? 200 : 500, many ? 300 : 1000, NAN);
     return sgfsi_plan_refuse_start(plan, false, "chains begin around an anchor of their own", err);
 }
 
@@ -146,15 +163,15 @@ static sgfs_status open_groups(sgfs_sampler *s, sgfs_err *err) {
     if (status == SGFS_OK && first == NULL) status = sgfsi_mixed_anchor(&e->own, &e->at, err);
     if (status != SGFS_OK) return status;
     bool made = SGFSI_ROOM(s->arena, m->terms * m->p, &e->shift) &&
-                SGFSI_ROOM(s->arena, m->terms * MOST_SHAPE, &e->step) &&
+                SGFSI_ROOM(s->arena, m->terms * SGFSI_GROUP_STEPS, &e->step) &&
                 SGFSI_ROOM(s->arena, m->p * m->p + m->p, &e->L) &&
                 SGFSI_ROOM(s->arena, m->p + m->base, &e->centre) &&
                 SGFSI_ROOM(s->arena, m->p, &e->d[0], &e->d[1]);
     for (int64_t k = 0; k < m->terms && made; k++) {
         const sgfsi_mixed_term *t = &m->term[k];
         made = SGFSI_ROOM(s->arena, t->G * t->q, &e->mean[k], &e->square[k]);
-        for (int64_t j = 0; j < t->scales->count; j++)
-            e->step[k * MOST_SHAPE + j] = log(1.5 / sqrt(1 + 0.5 * (double)t->G));
+        for (int64_t j = 0; j < SGFSI_GROUP_STEPS; j++)
+            e->step[k * SGFSI_GROUP_STEPS + j] = log(1.5 / sqrt(1 + 0.5 * (double)t->G));
         if (first == NULL || !made) continue;
         const sgfsi_mixed_effects *from = &first->at.term[k];
         memcpy(e->at.term[k].shape, from->shape, (size_t)t->scales->count * sizeof(double));
@@ -182,7 +199,7 @@ static void fields(const sgfs_sampler *s, sgfsi_fields *list) {
     SGFSI_FIELD_ONE(list, e, learned);
     SGFSI_FIELD_ONE(list, e, kept);
     SGFSI_FIELD_ARRAY(list, e, shift, m->terms * m->p);
-    SGFSI_FIELD_ARRAY(list, e, step, m->terms * MOST_SHAPE);
+    SGFSI_FIELD_ARRAY(list, e, step, m->terms * SGFSI_GROUP_STEPS);
     SGFSI_FIELD(list, "theta", e->at.theta, m->base);
     SGFSI_FIELD(list, "eta", e->at.eta, m->N);
     SGFSI_FIELD(list, "loglik", &e->at.loglik, 1);

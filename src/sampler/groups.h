@@ -12,6 +12,8 @@
 
 /* Iterations and terms that name the stream of a term's groups. */
 enum { SGFSI_GROUP_STREAMS = 2 * SGFSI_MOST_TERMS };
+/* Of random walks of a term: each of its scales, and sd beside sigma. */
+enum { SGFSI_GROUP_STEPS = SGFSI_MOST_SHAPE + 1 };
 
 /* Draws of all effects that a chain keeps, evenly spaced: room for so many, and of the draws that the
  * chain hands over number every, 2 every, ... (from 1). When there is no room for a further one,
@@ -26,7 +28,7 @@ typedef struct sgfsi_groups_chain {
     const sgfsi_mixed *mixed; /* the first chain's */
     sgfsi_mixed_place at;
     bool begun;
-    double *shift, *step;      /* terms x p; terms x MOST_SHAPE: log of the random walks' steps */
+    double *shift, *step;      /* terms x p; terms x GROUP_STEPS: log of the random walks' steps */
     double share;              /* of this iteration in the shift that is learned */
     double learned;            /* iterations whose shift was learned from */
     double *L, *centre, *d[2]; /* p x p + p; p: centre of beta; p: from there, before and after */
@@ -113,8 +115,11 @@ void sgfsi_groups_move(sgfsi_groups_chain *e, double *accepted);
 /* Coefficients, the effects of the term going along. */
 sgfs_status sgfsi_groups_move_beta(sgfsi_groups_chain *e, bool warming, double *accepted,
                                    sgfs_err *err);
-/* One scale or correlation, in turn, while z stays. */
+/* Two scales or correlations, in turn, and sd with sigma, while z stays; *accepted: which share of
+ * them. */
 void sgfsi_groups_move_scales(sgfsi_groups_chain *e, bool warming, double *accepted);
-/* All of them while the effects stay; and log_sigma while the predictor stays. */
+/* All of them while the effects stay; the sum of each effect with its coefficient, and log_sigma, while
+ * the predictor stays. After them the frames of the term are no longer right. */
 void sgfsi_groups_slice_scales(sgfsi_groups_chain *e);
+void sgfsi_groups_slice_means(sgfsi_groups_chain *e);
 void sgfsi_groups_slice_sigma(sgfsi_groups_chain *e);

@@ -8,21 +8,27 @@
 #include "sampler/groups.h"
 
 enum { CHUNK = SGFSI_MIXED_CHUNK };
-static const double rhos[] = {0, 0.5, 0, 0.9};
+static const double rhos[] = {0, 0, 0, 0.8}, WALK = 2.4;
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 enum { HERE, MIRROR, NEW, NEW_MIRROR, PLACES, BATCH = 128 };
 
-/* Where a group might go: v and u = C v of each place, and the densities there. */
+/* Where a group might go: v and u = C v of each place, and the densities there. A local step has two
+ * places, HERE and NEW. */
 typedef struct group_places {
     double v[PLACES][SGFSI_MOST_EFFECTS], u[PLACES][SGFSI_MOST_EFFECTS];
     double loglik[PLACES], rest[PLACES]; /* of its rows; what else is in the log weight */
     int chosen;
 } group_places;
 
-static void lay_out(const sgfsi_mixed_effects *e, int64_t q, int64_t g, const double *xi,
-                    group_places *p) {
+/* A random walk, which independent proposals need where a group is far out: they would stay away. */
+static bool is_local(const sgfsi_groups_chain *e) {
+    return e->t % 8 == 7;
+}
+
+static void lay_out(const sgfsi_mixed_effects *e, int64_t q, int64_t g, bool local,
+                    const double *xi, group_places *p) {
     const double *v = e->v + g * q, *m = e->m + g * q, *K = e->K + g * q * q;
     double z[SGFSI_MOST_EFFECTS], fresh[SGFSI_MOST_EFFECTS], from[SGFSI_MOST_EFFECTS];
     memcpy(fresh, xi, (size_t)q * sizeof *fresh);
@@ -31,21 +37,28 @@ static void lay_out(const sgfsi_mixed_effects *e, int64_t q, int64_t g, const do
         from[j] = v[j] - m[j];
         p->v[HERE][j] = v[j];
         p->v[MIRROR][j] = m[j] - from[j];
-        p->v[NEW][j] = m[j] + fresh[j];
+        p->v[NEW][j] = local ? v[j] + WALK / sqrt((double)q) * fresh[j] : m[j] + fresh[j];
         p->v[NEW_MIRROR][j] = m[j] - fresh[j];
     }
     sgfsi_group_multiply_up(q, K, from, z);
     double here = sgfsi_group_square_of(q, z), next = sgfsi_group_square_of(q, xi);
     for (int s = 0; s < PLACES; s++) {
         p->loglik[s] = 0;
-        p->rest[s] = 0.5 * ((s < NEW ? here : next) - sgfsi_group_square_of(q, p->v[s]));
+        p->rest[s] = local ? 0 : 0.5 * (s < NEW ? here : next);
+        p->rest[s] -= 0.5 * sgfsi_group_square_of(q, p->v[s]);
         sgfsi_group_multiply(q, e->C, p->v[s], p->u[s]);
     }
 }
 
 /* A pair, the one it is at or the new one; and its sign. uniform: two numbers. true: accepted. */
-static bool choose(group_places *p, const double *uniform) {
+static bool choose(group_places *p, bool local, const double *uniform) {
     double w[PLACES];
+    if (local) {
+        bool to = log(uniform[0]) < sgfsi_group_density(p->loglik[NEW] + p->rest[NEW]) -
+                                        sgfsi_group_density(p->loglik[HERE] + p->rest[HERE]);
+        p->chosen = to ? NEW : HERE;
+        return to;
+    }
     for (int s = 0; s < PLACES; s++) w[s] = sgfsi_group_density(p->loglik[s] + p->rest[s]);
     double now = sgfsi_group_pair_weight(w[HERE], w[MIRROR]),
            next = sgfsi_group_pair_weight(w[NEW], w[NEW_MIRROR]);
@@ -63,6 +76,7 @@ static void weigh_rows(sgfsi_groups_chain *e, sgfsi_mixed_room *room, int64_t g,
     const sgfsi_mixed *m = e->mixed;
     const sgfsi_mixed_term *t = &m->term[e->k];
     int64_t first = t->first[g];
+    int each = is_local(e) ? NEW - HERE : 1;
     double weight[CHUNK];
     int16_t of[CHUNK];
     for (int64_t from = 0, b = 0; from < n; from += CHUNK) {
@@ -75,10 +89,10 @@ static void weigh_rows(sgfsi_groups_chain *e, sgfsi_mixed_room *room, int64_t g,
             *rest = e->at.eta[slot] - sgfsi_group_effect(t, slot, p[b].u[HERE]);
             room->y[i] = m->y[slot];
             weight[i] = m->weight != NULL ? m->weight[slot] : 1;
-            for (int s = 0; s < PLACES; s++)
+            for (int s = 0; s < PLACES; s += each)
                 room->eta[s * CHUNK + i] = *rest + sgfsi_group_effect(t, slot, p[b].u[s]);
         }
-        for (int s = 0; s < PLACES; s++) {
+        for (int s = 0; s < PLACES; s += each) {
             (void)sgfsi_mixed_chunk(&e->at, room, e->at.theta, rows, room->y,
                                     m->weight != NULL ? weight : NULL, room->eta + s * CHUNK,
                                     room->loglik);
@@ -92,6 +106,7 @@ static void move_some(void *user, sgfsi_mixed_room *room, int64_t from, int64_t 
     const sgfsi_mixed_term *t = &e->mixed->term[e->k];
     sgfsi_mixed_effects *effects = &e->at.term[e->k];
     int64_t q = t->q;
+    bool local = is_local(e);
     group_places p[BATCH];
     sgfsi_stream normal = sgfsi_group_stream_of(e, e->k, SGFSI_GROUPS),
                  uniform = sgfsi_group_stream_of(e, e->k, SGFSI_GROUPS_ACCEPT);
@@ -102,14 +117,14 @@ static void move_some(void *user, sgfsi_mixed_room *room, int64_t from, int64_t 
         do { /* as many as fit, and at least one */
             double xi[SGFSI_MOST_EFFECTS + 1];
             sgfsi_normals(&normal, 2 * ((q + 1) / 2), xi);
-            lay_out(effects, q, g + count, xi, &p[count]);
+            lay_out(effects, q, g + count, local, xi, &p[count]);
             rows = t->first[g + ++count] - t->first[g];
         } while (g + count < to && count < BATCH && t->first[g + count + 1] - t->first[g] <= CHUNK);
         weigh_rows(e, room, g, count, rows, p);
         for (int64_t b = 0; b < count; b++) {
             double u[2];
             sgfsi_uniforms(&uniform, 2, u);
-            sums[1] += choose(&p[b], u);
+            sums[1] += choose(&p[b], local, u);
             sums[0] += p[b].loglik[p[b].chosen];
             memcpy(effects->v + (g + b) * q, p[b].v[p[b].chosen], (size_t)q * sizeof(double));
             for (int64_t r = t->first[g + b]; r < t->first[g + b + 1]; r++) {
@@ -225,9 +240,14 @@ sgfs_status sgfsi_groups_move_beta(sgfsi_groups_chain *e, bool warming, double *
     double rho = rhos[e->t % 4], away = sqrt(1 - rho * rho), z = 0, z_new = 0, uniform[2];
     sgfs_status status = sgfsi_mixed_fixed(&e->at, e->k, e->L, e->centre, err);
     if (status != SGFS_OK) return status;
-    if (warming) { /* where beta really is, less where the approximation has it */
-        double share = e->share;
-        for (int64_t j = 0; j < p; j++) shift[j] += share * (theta[j] - e->centre[j] - shift[j]);
+    if (warming) { /* where Newton's step leads from here, less where the approximation has it */
+        double *to = e->d[0], share = e->share;
+        status = sgfsi_mixed_gradient(&e->at, e->k, to, e->centre + p, err);
+        if (status != SGFS_OK) return status;
+        sgfsi_trsv(dev, p, e->L, false, to);
+        sgfsi_trsv(dev, p, e->L, true, to);
+        for (int64_t j = 0; j < p; j++)
+            shift[j] += share * (theta[j] + to[j] - e->centre[j] - shift[j]);
     }
     for (int64_t j = 0; j < p; j++) {
         e->centre[j] += shift[j];
@@ -267,7 +287,7 @@ sgfs_status sgfsi_groups_move_beta(sgfsi_groups_chain *e, bool warming, double *
     bool taken = log(uniform[0]) < next - now;
     int at = taken ? NEW : HERE;
     if (uniform[1] * (1 + exp(w[at + 1] - w[at])) >= 1) at++;
-    if (rho == 0) *accepted = taken;
+    *accepted = taken;
     if (at == HERE) return SGFS_OK;
     departure d = {e, at == MIRROR ? -2 : -1, at == MIRROR ? 0 : at == NEW ? 1 : -1};
     double none;

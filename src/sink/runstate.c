@@ -69,7 +69,7 @@ sgfs_status sgfsi_runfile_save(sgfsi_runfile *f, const void *state, size_t bytes
     bool fits = needed <= f->slot_bytes;
     int64_t room = fits ? f->slot_bytes : (needed + needed / 8 + 7) / 8 * 8; /* anchors may come */
     size_t whole = whole_of(room);
-    unsigned char *out = malloc(fits ? whole : 2 * whole);
+    unsigned char *out = malloc(whole);
     if (out == NULL) return sgfsi_fail_memory(err, "the run's state");
     pthread_mutex_lock(&f->lock);
     int64_t end = fits ? f->size : f->size + 2 * (int64_t)whole;
@@ -78,9 +78,10 @@ sgfs_status sgfsi_runfile_save(sgfsi_runfile *f, const void *state, size_t bytes
     if (fits) { /* all but the head, over the older one */
         error = sgfsi_io_write(f->fd, out + SGFSI_BLOCK_HEAD, whole - SGFSI_BLOCK_HEAD,
                                f->slot[1] + SGFSI_BLOCK_HEAD);
-    } else {
-        put_state(out + whole, room, NULL, 0, NULL);
-        error = sgfsi_io_write(f->fd, out, 2 * whole, f->size);
+    } else { /* and a place for the next one, without room for both at once */
+        error = sgfsi_io_write(f->fd, out, whole, f->size);
+        put_state(out, room, NULL, 0, NULL);
+        if (error == 0) error = sgfsi_io_write(f->fd, out, whole, f->size + (int64_t)whole);
         if (error != 0) (void)sgfsi_io_truncate(f->fd, f->size);
     }
     if (error == 0) {

@@ -13,7 +13,7 @@ import pytest
 ROOT = pathlib.Path(os.environ.get("SGFS_SOURCE", pathlib.Path(__file__).resolve().parents[2]))
 PROGRAM = os.environ.get("SGFS") or str(ROOT / "build" / "sgfs")
 sys.path.insert(0, str(ROOT / "bench"))
-from measure import Bench, run
+from measure import Bench, Failed, run
 from scaling import exponent
 from targets import TARGETS, judge, table
 
@@ -110,3 +110,31 @@ def test_the_page_in_the_tree_is_that_of_its_numbers(tmp_path):
 def test_exponents():
     points = some_numbers()["scaling"]["batch"]["sgld"]
     assert abs(exponent(points) - 1.5) < 1e-9 and exponent(points[:1]) is None
+
+
+# ---- groups.py
+
+def test_the_tables_of_groups_are_those_of_their_numbers(tmp_path):
+    """No number of docs/groups.md is typed: made anew from docs/groups/groups.json, the page is the same."""
+    numbers = ROOT / "docs" / "groups" / "groups.json"
+    done = subprocess.run([sys.executable, ROOT / "bench" / "groups.py", "--docs", "--json", numbers, "--out", tmp_path],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "groups.md").read_text() == (ROOT / "docs" / "groups.md").read_text()
+
+
+def test_a_package_that_fails_is_a_row(tmp_path):
+    import groups
+    row = groups.attempt("lme4", 1, lambda: (_ for _ in ()).throw(Failed("no such package")))
+    assert row == {"who": "lme4", "note": "failed: no such package"}
+    sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
+    assert groups.attempt("numpyro", 7, lambda: run(sleeper, tmp_path, 0.2))["note"] == "stopped after 28 s by the clock"
+    assert groups.shown(1234.5678, 56.7) == "1235 +- 57" and groups.shown(0.01234, 0.00123) == "0.0123 +- 0.0012"
+
+
+def test_bounds_need_the_effective_sample_size_too():
+    import groups
+    row = {"who": "sgfs", "seconds": 100, "cpu": 190, "peak": 1e9, "ess": 500, "tau": 2, "r_hat": 1, "iterations": 1200,
+           "estimates": {}, "grouped": {"groups": 1, "beta": 1, "scales": 0.4}}
+    for change, verdict in (({}, "PASS"), ({"seconds": 360}, "short: 2.00 times"), ({"ess": 300}, "short")):
+        assert verdict in groups.judge({"simulated-1e6": {"rows": [{**row, **change}], "load": 0}})

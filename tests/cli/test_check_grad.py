@@ -38,7 +38,7 @@ def test_the_start_of_logistic_regression_by_numpy(site):
     assert all(r["point"] == 1 and r["agrees"] and r["block"] == "beta" for r in rows.values())
 
 
-@pytest.mark.parametrize("words", [(), ("--standardize",), ("--no-intercept",), ("--backend", "host"),
+@pytest.mark.parametrize("words", [(), ("--standardize",), ("--no-intercept",), ("--device", "host"),
                                    ("--init", 3, "--points", 6), ("--prior-precision", 40)])
 def test_right_models_pass(site, words):
     for model, data in (("logistic", "good.csv"), ("linear", "numbers.csv")):

@@ -71,6 +71,15 @@ def our_name(name):
     "scale(x)*a", "poly(x, 1)", "poly(x, 2)", "poly(z, 5)", "poly(x, degree=3) + z", "poly(x, 2):a", "poly(x, 2)*poly(z, 2)",
     "poly(log(z), 3)", "bs(x, df=5)", "bs(z)", "bs(z, df=7, degree=2)", "bs(x, knots=[2.5, 3.5], degree=1)",
     "bs(z, df=4) + bs(z, df=4):b", "`odd name` + x:`odd name`", "I(`odd name`*2)", "log(scale(z) + 5)", "a:b:c - 1",
+    # precedence: ^ before :, : before * and /, these before + and -; brackets; what is written twice
+    "a*x:z", "a:x*z", "(a + b)^2:x", "(a + b)/c", "a/b/c", "a/(b + c)", "x/a", "(a/b)*x", "a^3", "(a + b)^1", "a*a", "x:x",
+    "(a + b + c)^3 - a:b:c", "a*b*c - a:b - b:c", "(x + z)*(a + b) - x:a - z:b", "(x + z + a)^2 - x:z", "x*z - (x + z)",
+    "0 + 1 + x", "0 + x:a + z:b", "-1 + a:x + b", "((a) + ((b)))", "( x+z )*( a )", "a:x + x:a", "(x*a)**2", "a*x + b*x - x",
+    # arithmetic: signs, right-associative powers, functions of functions
+    "I(--x)", "I(x/z/2)", "I(x/(z/2))", "I(x - (z - 1))", "I((-x)**2)", "I(2**x)", "I(2**3**0.5 * x)", "log(sqrt(z + 1) + exp(x/2))",
+    "exp(-x**2)", "log1p(log1p(z))", "log(x**2 + z**2)*a", "I(log(z) + z):a", "scale(x):scale(z)", "scale(log(z))", "I(scale(x)**2)",
+    "exp(scale(x))", "poly(x + z, 2)", "poly(z, 2):poly(x, 2)", "bs(log(z), df=5)", "bs(x, df=4, degree=2):a", "C(h)/x",
+    "scale(`odd name`)", "poly(`odd name`, 2)", "log(`odd name` + 10):b", "log(z) + log( z )", "poly(x,2) + poly(x, 2)",
 ])
 def test_columns_are_those_of_formulaic(site, formula):
     ours, wanted = design(site, "y ~ " + formula), theirs(site.columns, formula)
@@ -80,7 +89,8 @@ def test_columns_are_those_of_formulaic(site, formula):
         assert np.abs(column - other).max() <= 1e-9 * max(1, np.abs(other).max()), name
 
 
-@pytest.mark.parametrize("formula", ["a:b", "x + x:a:b", "a + a:b:c", "b:c + a", "a:b + b:c", "a:b:c", "x:a:b"])
+@pytest.mark.parametrize("formula", ["a:b", "x + x:a:b", "a + a:b:c", "b:c + a", "a:b + b:c", "a:b:c", "x:a:b",
+                                     "a*b:c^2 - a", "a*b - a - b", "(a*b):c", "a:(b + c)", "(a + b):(c + x)", "a/b - a", "a:b:a"])
 def test_other_codings_stand_for_the_same(site, formula):
     """Where a product is there without its parts, there are several ways to code it: as many columns, the same span."""
     ours, wanted = (np.column_stack([np.ones(N), *d.values()])
@@ -333,6 +343,8 @@ def test_slopes_are_those_of_terms(site, formula, wanted):
     ("y ~ x + (1 | a/b|:c)", None), ("y ~ x + (x*z*a*b*c | b)", None), ("y ~ x - |offset(log(z))", "on their own"),
     ("y ~ |log(a)", None), ("y ~ I(x*|a)", "holds words"), ("y ~ x + |nothing:a", None), ("y ~ log(x, |2)", None),
     ("cbind(y|) ~ x", "two columns"), ("y ~ x ~| z", None), ("y ~ x %in%| a", None), ("y ~ x + |,", "name of a column"),
+    ("y ~ x + z:log(|)", "name of a column"), ("y ~ (a + I(x + |sin(z)))^2", "known are"), ("y ~ x + log(exp(|cos(x)))", "known are"),
+    ("y ~ poly(x, 2) - |x", "no such term"), ("y ~ (x + z) - |(z - a)", None), ("y ~ a:(b + |0)", None), ("y ~ a^|b", "from 1 to 8"),
 ])
 def test_what_is_not_understood_has_a_caret_under_its_place(site, formula, why):
     # where the reason is left open the place is, too: the formula is refused, and shown with a caret

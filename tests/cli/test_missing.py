@@ -5,6 +5,7 @@ What the program makes of missing values is compared with rows that were left ou
 hand: the modes have to agree to the last bits, whatever the format and the other transforms."""
 import json
 import math
+import re
 import shlex
 
 import numpy as np
@@ -492,6 +493,16 @@ def test_one_sentence_and_its_options_work(sgfs):
     words[words.index("--drop") + 1] += ",5"  # whose commas are the file's business
     done = sgfs.ok("optimize", "logistic", "--data", "first.csv", *words)
     assert "29 of 200 rows" in done.stderr
+
+
+def test_of_a_large_file_the_first_rows_are_counted(sgfs):
+    """After text in a column 64 MB are looked at, and the sentence does not take them for all rows."""
+    row = "0" * 1000 + "1.5"
+    rows = [f"{'' if i % 10 == 0 else row},{'ab'[i % 2]},{i % 2}" for i in range(1000)]
+    write(sgfs.folder / "large.csv", ["x,w,y", *rows * 100])
+    said = sgfs("optimize", "logistic", "--data", "large.csv").stderr
+    kept, seen = re.search(r"\((\d+) of the first (\d+) rows stay; or --na mean\)", said).groups()
+    assert 60000 < int(seen) < 100000 and int(kept) == pytest.approx(0.9 * int(seen), rel=1e-3), said
 
 
 def test_options_that_were_given_stay(sgfs):

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 
+import numpy as np
 import pytest
 
 from cli_program import PROGRAM, Sgfs
@@ -173,6 +174,27 @@ def test_a_mistake_of_one_ends_all_with_its_rank(site, rank):
     assert done.returncode == 5, done.stderr
     assert done.stderr.splitlines()[-1:] == [f"sgfs sample: {where}a.npy: cannot open it: No such file or directory."]
     assert time.monotonic() - begin < 60
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_old_copy_of_the_data_on_one_machine_is_refused(site, packed):
+    """Three labels among 100,000 differ, in rows that only the last rank reads: before, draws came from rows of both copies,
+    and nobody said so."""
+    names = ["b.npy", "b.sgd"][:1 + packed]
+    (site.folder / "old").mkdir(exist_ok=True)
+    site.ok("simulate", "logistic", "--rows", 100_000, "--dim", 2, "--seed", 4, "--out", "b.npy", "--overwrite")
+    rows = np.load(site.folder / "b.npy")
+    rows[90_000:90_003, -1] = 1 - rows[90_000:90_003, -1]
+    np.save(site.folder / "old" / "b.npy", rows)
+    if packed:
+        for folder in (".", "old"):
+            site.ok("pack", f"{folder}/b.npy", "--out", f"{folder}/b.sgd", "--overwrite")
+    script = '[ "$OMPI_COMM_WORLD_RANK" = 2 ] && cd old; exec "$0" "$@"'
+    done = site.together(3, "logistic", "--data", names[-1], "--prior-precision", 1, "--sampler", "exact-hmc", *LENGTHS,
+                         "--out", site.folder / "mixed.run", program=["sh", "-c", script, PROGRAM])
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.splitlines()[-1].startswith(f"sgfs sample: {names[-1]}: rank 2 of 3 has opened another file"), done.stderr
+    assert not (site.folder / "mixed.run").exists()
 
 
 def test_rows_from_a_pipe_are_refused(site):

@@ -23,9 +23,10 @@ ODD = {
     "nearly": ([f"name {i // 2 if i < 24 else i}" for i in range(ROWS)], "48 different words in 60 rows", "identifier"),
     "day": ([f"2024-{1 + i // 28:02d}-{1 + i % 28:02d}" for i in range(ROWS)], "60 different dates such as", "2024-01-01", "--date day"),
     "seen": ([f"{1 + i % 12}/{1 + i % 28}/24 08:15" for i in range(ROWS)], "looks like a date"),
-    "paid": ([f"${1000 + 37 * i:,}" for i in range(ROWS)], "number with signs in it", '"$1,000"', "--drop"),
-    "share": ([f"{i}.5 %" for i in range(ROWS)], "number with signs in it", 'write 8.7 for "8.7%"'),
-    "cost": ([f"\u20ac {i}.50" for i in range(ROWS)], "number with signs in it"),
+    "paid": ([f"${1000 + 37 * i:,}" for i in range(ROWS)], "60 different amounts such as", '"$1,000"', "--amount paid takes the signs away"),
+    "share": ([f"{i}.5 %" for i in range(ROWS)], "60 different amounts such as", "--amount share takes"),
+    "cost": ([f"\u20ac {i}.50" for i in range(ROWS)], "60 different amounts such as", "--amount cost takes"),
+    "both": ([f"{i},5 {i}%" for i in range(ROWS)], "number with signs in it", "write 8.7", "--drop"),
 }
 
 

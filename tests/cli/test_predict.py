@@ -376,11 +376,12 @@ def test_memory_does_not_grow_with_the_file(site):
     (site.folder / "many.csv").unlink()
 
 
-def reads(process, name):
-    """Has the process a file of that name open?"""
+def writes(process, folder):
+    """Has the process a file open there that has no name yet, or one for the time being?"""
     for link in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):  # closed meanwhile
-            if pathlib.Path(os.readlink(link)).name == name:
+            name = os.readlink(link)
+            if name.startswith(str(folder)) and (name.endswith(" (deleted)") or ".tmp." in name):
                 return True
     return False
 
@@ -390,8 +391,8 @@ def test_an_interrupt_leaves_no_file(site):
     with open(site.folder / "slow.csv", "w", encoding="utf-8") as f:
         f.write("a,b\n" + 2000 * block)
     process = site.start("predict", "linear.run", "--data", "slow.csv", "--out", "slow.out", "-q")
-    for _ in range(500):  # the rows are read when the output is open, which has no name yet
-        if reads(process, "slow.csv") or process.poll() is not None:
+    for _ in range(500):
+        if writes(process, site.folder) or process.poll() is not None:
             break
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)

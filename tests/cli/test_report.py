@@ -180,6 +180,28 @@ def test_what_cannot_be_is_refused(site):
     assert (site.folder / "there.html").read_text() == "mine" and not (site.folder / "x.html").exists()
 
 
+def test_a_page_without_a_name_has_the_first_runs(sgfs, site):
+    shutil.copy(site.folder / "fit.run", sgfs.folder / "fit.run")
+    for made in "fit.html", "fit-2.html":
+        assert f"-> {made}\n" in sgfs.ok("report", "fit.run").stderr
+        assert (sgfs.folder / made).exists()
+
+
+def test_runs_that_were_cut_short(sgfs, site):
+    """One draw makes a page, which asks for as many as make sense; a run without any is named."""
+    one = ("--draws", "1", "--chains", "1", "--sampler", "nuts", "--warmup", "20", "--allow-unconverged", "-q")
+    sgfs.ok("sample", "logistic", "--data", site.folder / "good.csv", *one, "--out", "one.run")
+    told = sgfs.ok("summary", "one.run").stdout
+    assert "1 draw a chain is too few" in told and "--resume one.run --draws 400\n" in told, told
+    sgfs.ok("report", "one.run", "--out", "one.html", "-q")
+    page = (sgfs.folder / "one.html").read_text()
+    assert "1 draw a chain is too few" in page and ("milliseconds<" in page or shutil.which("gnuplot") is None)
+    assert page.count("<h3>") == 1 and "Pairs, and all" in page  # no heading stands above nothing
+    long = ("--draws", "1000000", "--warmup", "1000000", "--sampler", "nuts", "--max-time", "0.5", "-q")
+    assert sgfs("sample", "logistic", "--data", site.folder / "good.csv", *long, "--out", "none.run").returncode == 75
+    fails(sgfs, 3, "none.run: The run (stopped early) has no draws", "report", "one.run", "none.run", "--out", "x.html")
+
+
 def other_path(folder, script=None):
     """A PATH on which gnuplot is missing, or is this script."""
     bin = folder / "bin"

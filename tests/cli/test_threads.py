@@ -51,5 +51,5 @@ def test_cores_that_are_taken_away_are_not_used(site):
 def test_only_a_run_with_blas_names_it(site):
     assert machine(site.folder)["device"] == "blas"
     assert "OpenBLAS" in machine(site.folder)["blas"]
-    host = machine(site.folder, "--backend", "host")
+    host = machine(site.folder, "--device", "host")
     assert host["device"] == "host" and "blas" not in host and "blas_core" not in host

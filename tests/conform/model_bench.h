@@ -67,7 +67,7 @@ static sgfs_config *make_config(const setup *is, bool standardize) {
     sgfs_config *cfg = unit_prior_config();
     assert_non_null(cfg);
     set_in(cfg, "prior.precision", "0.371");
-    set_in(cfg, "run.backend", is->backend);
+    set_in(cfg, "run.device", is->backend);
     set_in(cfg, "data.standardize", standardize ? "true" : "false");
     set_in(cfg, "data.intercept", is->intercept ? "true" : "false");
     for (int i = 0; i < TEXTS; i++) {

@@ -3,6 +3,8 @@
  * vector register or a cache block, and keeps to the triangle it was given. A device without the
  * operations that have a default, and one with memory of its own, do the same.
  *
+ * `test_device cuda` does all of it with a GPU, behind a mirror (tools/mirror.h), and skips without.
+ *
  * Tolerance. Entries lie in (-1, 1), so a sum of k products is at most k and its rounding error,
  * in any order of summation, at most k (k + 1) eps / 2 for each of the two devices.
  */
@@ -11,6 +13,7 @@
 
 #include "context/device/device.h"
 #include "tools/check.h"
+#include "tools/mirror.h"
 
 enum { SHAPES = 6, FACTORS = 3 };
 static const int64_t shape[SHAPES] = {1, 2, 3, 7, 51, 129};
@@ -22,10 +25,10 @@ static double rounding(int64_t k) {
     return (double)((k + 2) * (k + 2)) * DBL_EPSILON;
 }
 
-/* Those that work in the host's memory: the others take no arrays of a test. */
+/* Those that work in the host's memory, or the mirror of the one that was asked for. */
+static const sgfs_device *tested[8];
 #define EACH_DEVICE(dev)                                                                           \
-    for (const sgfs_device *const *row = sgfsi_devices, *dev; (dev = *row) != NULL; row++)         \
-        if (dev->ops->alloc == NULL)
+    for (const sgfs_device *const *row = tested, *dev; (dev = *row) != NULL; row++)
 
 static void assert_same(const char *device, const char *what, int64_t n, const double *got,
                         const double *wanted, double tolerance) {
@@ -230,8 +233,8 @@ static void assert_same_triangle(const char *device, const char *what, int64_t D
 static void test_factor_times_its_transpose_is_the_matrix(void **state) {
     (void)state;
     EACH_DEVICE(dev) {
-        for (int s = 0; s < SHAPES; s++) {
-            int64_t D = shape[s];
+        for (int s = 0; s <= SHAPES; s++) {
+            int64_t D = s < SHAPES ? shape[s] : 300; /* a large one goes by strips of columns */
             double *A = make_definite(D), *L = copy_of(A, D * D);
             assert_int_equal(sgfsi_potrf(dev, D, L), 0);
             for (int64_t i = 0; i < D; i++) {
@@ -925,14 +928,27 @@ static void test_what_is_too_large_is_refused(void **state) {
 
 static void test_every_device_is_found_by_name(void **state) {
     (void)state;
-    EACH_DEVICE(dev) {
-        assert_ptr_equal(sgfsi_device_find(dev->name), dev);
+    int64_t number;
+    for (const sgfs_device *const *row = sgfsi_devices, *dev; (dev = *row) != NULL; row++) {
+        assert_ptr_equal(sgfsi_device_find(dev->name, &number), dev);
         assert_true(dev->help != NULL && dev->help[0] != '\0');
+        assert_int_equal(number, 0);
     }
-    assert_null(sgfsi_device_find("abacus"));
+    assert_ptr_equal(sgfsi_device_find("cuda:12", &number), &sgfs_device_cuda);
+    assert_int_equal(number, 12);
+    static const char *const none[] = {"abacus", "",        "b",      "blas:1",
+                                       "cuda:",  "cuda:-1", "cuda:x", "cuda:1234567"};
+    for (size_t k = 0; k < sizeof none / sizeof none[0]; k++)
+        assert_null(sgfsi_device_find(none[k], &number));
 }
 
-int main(void) {
+static void choose_host(void) {
+    int64_t count = 0;
+    for (const sgfs_device *const *row = sgfsi_devices; *row != NULL; row++)
+        if ((*row)->ops->open == NULL) tested[count++] = *row;
+}
+
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dot_and_axpy),
         cmocka_unit_test(test_products_of_every_shape),
@@ -962,5 +978,20 @@ int main(void) {
         cmocka_unit_test(test_what_is_too_large_is_refused),
         cmocka_unit_test(test_every_device_is_found_by_name),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    enum { SKIPPED = 77 };
+    const sgfs_device *opened = NULL;
+    sgfs_device mirror;
+    sgfs_err err;
+    if (argc < 2) choose_host();
+    else if (sgfsi_device_open(&opened, &sgfs_device_cuda, 0, &err) != SGFS_OK) {
+        print_message("Skipped: %s\n", err.text);
+        return SKIPPED;
+    } else {
+        mirror = mirror_of(opened);
+        tested[0] = &mirror;
+        print_message("%s: %s\n", argv[1], opened->ops->library(opened));
+    }
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    sgfsi_device_close(opened);
+    return failed;
 }

@@ -6,6 +6,10 @@
  * segmentation fault. Every operation moves the addresses over and lets OpenBLAS do the work, so a
  * run has to have the bits of a run on `blas`. Arrays that grow with n D or D^2 have to come from the
  * device: the operations insist on it.
+ *
+ * `test_far_device cuda` makes the same runs on a GPU: twice the same bits, and the numbers of `blas`
+ * up to rounding. It skips where there is none. `test_far_device cuda few` makes some of them, for a
+ * pretended GPU, whose threads take turns.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -19,6 +23,7 @@
 enum { FAR = 1 << 26, ROWS = 240, WARMUP = 60, DRAWS = 50 };
 
 static const sgfs_device *const blas = &sgfs_device_blas;
+static bool on_gpu, few;
 
 typedef struct far_state {
     char *base;   /* FAR bytes that nobody may touch, and FAR that are meant by them */
@@ -227,12 +232,6 @@ static void far_outer_squares(SGFSI_HERE, int64_t count, const sgfsi_outer *o, d
     sgfsi_outer_squares(blas, count, there, room, size, ss);
 }
 
-static void far_squares(SGFSI_HERE, int64_t n, int64_t k, const double *v, const double *X,
-                        double *ss) {
-    far.answers++;
-    sgfsi_squares(blas, n, k, v, cells(X), ss);
-}
-
 /* ---- products -------------------------------------------------------------------------------- */
 
 static double far_dot(SGFSI_HERE, int64_t n, const double *x, const double *y) {
@@ -332,17 +331,7 @@ static void far_invert_factor(SGFSI_HERE, int64_t D, const double *L, double *A)
     sgfsi_invert_factor(blas, D, cells(L), cells(A));
 }
 
-/* Work for blas, which is to make no threads of its own there either. */
-static void far_enter(SGFSI_HERE) {
-    blas->ops->enter(blas);
-}
-static void far_leave(SGFSI_HERE) {
-    blas->ops->leave(blas);
-}
-
 static const sgfsi_device_ops far_ops = {
-    .enter = far_enter,
-    .leave = far_leave,
     .open = far_open,
     .close = far_close,
     .alloc = far_alloc,
@@ -365,7 +354,6 @@ static const sgfsi_device_ops far_ops = {
     .outer = far_outer,
     .outer_sums = far_outer_sums,
     .outer_squares = far_outer_squares,
-    .squares = far_squares,
     .gemm_tn = far_gemm_tn,
     .gemm_nt = far_gemm_nt,
     .gemm_nn = far_gemm_nn,
@@ -426,7 +414,7 @@ typedef struct settings {
 /* The model's device is another from now on. */
 static void move_to_far(sgfs_model *model, const sgfs_device *kind) {
     sgfs_err err;
-    assert_int_equal(sgfsi_device_open(&model->ctx.device, kind, &err), SGFS_OK);
+    assert_int_equal(sgfsi_device_open(&model->ctx.device, kind, 0, &err), SGFS_OK);
     assert_int_equal(
         sgfsi_gatherer_open(&model->gatherer, model->data, model->ctx.device, &model->arena, &err),
         SGFS_OK);
@@ -490,8 +478,37 @@ static double *draws_of(const settings *is, const sgfs_device *kind, int64_t *nu
     return draws;
 }
 
+static double furthest(int64_t n, const double *a, const double *b) {
+    double most = 0;
+    for (int64_t i = 0; i < n; i++) most = fmax(most, fabs(a[i] - b[i]) / (1 + fabs(a[i])));
+    return most;
+}
+
+/* Steps shrink what rounding did to those before, but those of networks may stretch it until two
+ * chains have nothing in common. How much they do is seen from `host`, which rounds otherwise than
+ * `blas`, too: a GPU is as close to `blas` as `host` is, within a factor of a thousand. */
+static void compare_on_gpu(settings is) {
+    int64_t numbers, others;
+    double *here = draws_of(&is, NULL, &numbers);
+    double *there = draws_of(&is, &sgfs_device_cuda, &others),
+           *again = few ? NULL : draws_of(&is, &sgfs_device_cuda, &others);
+    assert_int_equal(numbers, others);
+    if (again != NULL) assert_memory_equal(there, again, (size_t)numbers * sizeof *there);
+    double *plain = draws_of(&is, &sgfs_device_host, &others);
+    double apart = furthest(numbers, here, there),
+           allowed = 1e-10 + 1e3 * furthest(numbers, here, plain);
+    if (apart > allowed)
+        fail_msg("%s %s: %g apart, where %g is allowed", is.model, is.option[0][1], apart, allowed);
+    free(plain);
+    free(here), free(there), free(again);
+}
+
 /* Every batch is gathered, linked and multiplied by the device, and the draws are those of blas. */
 static void compare(settings is) {
+    if (on_gpu) {
+        compare_on_gpu(is);
+        return;
+    }
     sgfsi_device_ops ops = far_ops;
     if (is.host_gathers) ops.gather = NULL;
     const sgfs_device kind = {.name = "far", .ops = &ops, .most = INT64_MAX};
@@ -514,7 +531,7 @@ static void compare(settings is) {
 static void test_a_run_with_memory_that_the_host_cannot_touch(void **state) {
     (void)state;
     compare((settings){.model = "logistic", .target = "y", .option = {{"sampler.kind", "sgfs-f"}}});
-    assert_true(far.formed > 0 && far.linked >= 2 * (WARMUP + DRAWS));
+    assert_true(on_gpu || (far.formed > 0 && far.linked >= 2 * (WARMUP + DRAWS)));
 }
 
 static void test_standardised_rows(void **state) {
@@ -577,6 +594,7 @@ static void test_every_model_with_every_sampler(void **state) {
         bool network = m >= 4;
         for (size_t k = 0; k < sizeof sampler / sizeof *sampler; k++) {
             if (network && strcmp(sampler[k][0], "sgfs-cv") == 0) continue; /* it has no mode */
+            if (few && k > 0 && m > 0) continue;
             settings is = {.model = model[m][0],
                            .target = model[m][1],
                            .option = {{"sampler.kind", sampler[k][0]}}};
@@ -589,7 +607,7 @@ static void test_every_model_with_every_sampler(void **state) {
             }
             far.layered = 0;
             compare(is);
-            assert_true(!network || far.layered >= 2 * (WARMUP + DRAWS));
+            assert_true(on_gpu || !network || far.layered >= 2 * (WARMUP + DRAWS));
         }
     }
 }
@@ -616,7 +634,7 @@ static void test_every_shape_of_a_model(void **state) {
     static const char *const sampler[] = {"sgfs-f", "sgfs-d", "sgfs-b"};
     (void)state;
     for (size_t m = 0; m < sizeof shape / sizeof *shape; m++) {
-        for (size_t k = 0; k < sizeof sampler / sizeof *sampler; k++) {
+        for (size_t k = 0; k < (on_gpu ? 1 : sizeof sampler / sizeof *sampler); k++) {
             settings is = {.model = shape[m][0],
                            .target = shape[m][1],
                            .option = {{"sampler.kind", sampler[k]}}};
@@ -716,7 +734,7 @@ static void test_models_that_need_the_host_stay_there(void **state) {
     sgfs_err err;
     (void)state;
     for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++) assert_true((*m)->far);
-    assert_int_equal(sgfsi_device_open(&ctx.device, &kind, &err), SGFS_OK);
+    assert_int_equal(sgfsi_device_open(&ctx.device, &kind, 0, &err), SGFS_OK);
     sgfsi_context_stay_near(&ctx);
     assert_ptr_equal(ctx.device, blas);
     assert_true(far.opened == 1 && far.closed == 1);
@@ -735,7 +753,17 @@ static int teardown(void **state) {
     return unlink(rows_file);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    enum { SKIPPED = 77 };
+    const sgfs_device *gpu = NULL;
+    sgfs_err err;
+    on_gpu = argc > 1 && strcmp(argv[1], "cuda") == 0;
+    few = argc > 2 && strcmp(argv[2], "few") == 0;
+    if (on_gpu && sgfsi_device_open(&gpu, &sgfs_device_cuda, 0, &err) != SGFS_OK) {
+        print_message("Skipped: %s\n", err.text);
+        return SKIPPED;
+    }
+    sgfsi_device_close(gpu);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_run_with_memory_that_the_host_cannot_touch),
         cmocka_unit_test(test_standardised_rows),
@@ -748,5 +776,11 @@ int main(void) {
         cmocka_unit_test(test_gradients_are_checked_there),
         cmocka_unit_test(test_models_that_need_the_host_stay_there),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    /* The others look into the device of this file. */
+    const struct CMUnitTest shared[] = {tests[0], tests[1], tests[2], tests[3],
+                                        tests[4], tests[5], tests[7]};
+    const struct CMUnitTest some[] = {tests[1], tests[2], tests[4]};
+    return few      ? cmocka_run_group_tests(some, setup, teardown)
+           : on_gpu ? cmocka_run_group_tests(shared, setup, teardown)
+                    : cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -84,12 +84,35 @@ def test_a_guessed_target_is_warned_of_unless_quiet(sgfs, people):
         assert not [w for w in caught if "The target" in str(w.message)]
 
 
+def test_a_misspelt_argument_is_answered_too(sgfs, people):
+    people = people[0]
+    with pytest.raises(sgfs.UsageError, match="no option quite. Did you mean quiet"):
+        sgfs.sample("logistic", people, target="bought", quite=True)
+    fit = sgfs.sample("logistic", people, target="bought", draws=20, ess=1, seed=1, quiet=True)
+    with pytest.raises(sgfs.UsageError, match="no option quantile. Did you mean quantiles"):
+        fit.predict(people, quantile=[0.1])
+    with pytest.raises(sgfs.UsageError, match=r"no option zzz. help\(sgfs.Fit.predict\)"):
+        fit.predict(people, zzz=1)
+
+
+def test_a_model_is_looked_for_before_rows_are_read(sgfs):
+    """Whose columns of dates would be refused first."""
+    rows = {"when": ["2024-01-01", "2024-01-02"], "y": [0, 1]}
+    with pytest.raises(sgfs.UsageError, match=r'Did you mean "logistic"\? sgfs.models\(\) shows all'):
+        sgfs.sample("logistc", rows, target="y")
+
+
 def test_sentences_name_keyword_arguments(sgfs):
     from sgfs._errors import in_python
 
     assert in_python("say --na drop, or --na mean.") == 'say na="drop", or na="mean".'
     assert in_python("(--target names another)") == "(target= names another)"
     assert in_python("--prior-precision 2 or --standardize") == "prior_precision=2 or standardize=True"
+    assert in_python("leave it out with --drop paid,day.") == 'leave it out with drop="paid,day".'
+    assert in_python("--date makes months of --date 'the day', or --drop leaves it out") \
+        == 'date= makes months of date="the day", or drop= leaves it out'
+    assert in_python("With these options they can be: --categorical auto --date 'a b' (--date makes months; or --na mean)") \
+        == 'With these options they can be: categorical="auto" date="a b" (date= makes months; or na="mean")'
     assert in_python("/tmp/--na/x, --frobnicate 3 and --na-x") == "/tmp/--na/x, --frobnicate 3 and --na-x"
     with pytest.raises(sgfs.DataError, match='na="drop"') as caught:
         sgfs.sample("linear", {"x": [1.0, None, 2.0, 4.0], "y": [1.0, 2.0, 3.0, 5.0]}, target="y")

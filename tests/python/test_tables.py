@@ -114,6 +114,26 @@ def test_dates_are_taken_apart(sgfs, base, monkeypatch):
         assert set(draws(sgfs, table, date="when", drop="hour(when)").names) == set(expected.names)
 
 
+def test_amounts_are_numbers(sgfs):
+    """In texts of pandas and polars, with codes and without; new rows need not be told."""
+    pl = pytest.importorskip("polars")
+    rng = np.random.default_rng(5)
+    money = np.round(rng.gamma(2, 3000, size=200), 2)
+    rows = {"y": rng.integers(0, 2, 200), "paid": money}
+    how = {"target": "y", "seed": 3, "quiet": True, "draws": 50, "ess": 1}
+    plain = sgfs.sample("logistic", pandas.DataFrame(rows), **how)
+    texts = pandas.DataFrame({**rows, "paid": [f"${m:,.2f}" for m in money]})
+    with pytest.raises(sgfs.DataError, match='amount="paid" takes the signs away'):
+        sgfs.sample("logistic", texts, **how)
+    for table in (texts, texts.astype({"paid": "category"}), pl.from_pandas(texts), pl.from_pandas(texts).lazy(), pandas.DataFrame(rows)):
+        fit = sgfs.sample("logistic", table, amount="paid", **how)
+        assert np.array_equal(fit.draws, plain.draws)
+    assert np.array_equal(fit.predict(texts), plain.predict(pandas.DataFrame(rows)))
+    wrong = texts.assign(paid=["$12,34"] + list(texts.paid[1:]))
+    with pytest.raises(sgfs.DataError, match='row 1, column "paid" holds no amount such as'):
+        sgfs.sample("logistic", wrong, amount="paid", **how)
+
+
 def test_names_of_columns(sgfs, base):
     def names(*of):
         return draws(sgfs, base.set_axis(list(of), axis=1), target="y").names[1:3]

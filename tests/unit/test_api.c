@@ -576,7 +576,7 @@ static void test_every_free_takes_null(void **state) {
 static void test_what_there_is_can_be_listed(void **state) {
     (void)state;
     static const char *const stages[] = {"models",  "samplers", "fishers", "schemes",
-                                         "readers", "exports",  "backends"};
+                                         "readers", "exports",  "devices"};
     const char *name, *help;
     for (int s = 0; s < 7; s++) {
         int64_t rows = 0;

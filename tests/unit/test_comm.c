@@ -11,6 +11,7 @@
 #include "context/clock.h"
 #include "model/model.h"
 #include "posterior/posterior.h"
+#include "rows/shares.h"
 #include "tools/check.h"
 #include "tools/processes.h"
 #include "tools/unit_prior.h"
@@ -512,6 +513,37 @@ static void the_last_communicator_is_always_there(void **state) {
     }
 }
 
+/* More processes can share a pass over many rows: parts double with the rows from 64 to 1,024, have
+ * a million rows each then, and every row has one owner. */
+static void parts_grow_with_the_rows(void **state) {
+    static const struct {
+        int64_t rows, parts;
+    } cases[] = {{1, 1},
+                 {1025, 2},
+                 {70000, 64},
+                 {(1 << 27) - 1024, 64},
+                 {1 << 27, 128},
+                 {(1 << 27) + 1, 128},
+                 {1000000000, 512},
+                 {1000000000000, 1024}};
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        const int64_t rows = cases[k].rows, parts = sgfsi_parts_of(rows), size = 7;
+        assert_int_equal(parts, cases[k].parts);
+        assert_int_equal(sgfsi_part_first(rows, parts, 0), 0);
+        assert_int_equal(sgfsi_part_first(rows, parts, parts), rows);
+        for (int64_t part = 0; part < parts; part++) {
+            int64_t first = sgfsi_part_first(rows, parts, part),
+                    end = sgfsi_part_first(rows, parts, part + 1), owner = 0;
+            assert_true(first < end && (parts <= 64 || end - first >= 1 << 20 || end == rows));
+            while (sgfsi_comm_share(&(sgfsi_comm){.rank = owner, .size = size}, parts).end <= part)
+                owner++;
+            assert_int_equal(sgfsi_owner_of(rows, size, first), owner);
+            assert_int_equal(sgfsi_owner_of(rows, size, end - 1), owner);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shared_pass_has_the_bits_of_one_alone),
@@ -529,6 +561,7 @@ int main(void) {
         cmocka_unit_test(stretches_grow_and_shrink_by_two_at_most),
         cmocka_unit_test(chains_with_passes_take_turns_where_processes_share_them),
         cmocka_unit_test(the_last_communicator_is_always_there),
+        cmocka_unit_test(parts_grow_with_the_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

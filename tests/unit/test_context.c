@@ -132,7 +132,7 @@ static void a_container_limits_the_memory_of_its_machine(void **state) {
 /* ---- scopes ---------------------------------------------------------------------------------- */
 
 static void blas_has_one_thread_inside_and_its_own_number_outside(void **state) {
-    const sgfsi_context ctx = {.device = &sgfs_device_blas};
+    const sgfsi_context ctx = {.device = &sgfs_device_blas, .near = &sgfs_device_blas};
     (void)state;
     openblas_set_num_threads(2);
     int before = openblas_get_num_threads();
@@ -148,7 +148,7 @@ static void blas_has_one_thread_inside_and_its_own_number_outside(void **state) 
 
 /* Two runs side by side: the one that ends first must not give threads back to the other's BLAS. */
 static void scopes_may_end_in_any_order(void **state) {
-    const sgfsi_context ctx = {.device = &sgfs_device_blas};
+    const sgfsi_context ctx = {.device = &sgfs_device_blas, .near = &sgfs_device_blas};
     (void)state;
     int before = openblas_get_num_threads();
     sgfsi_scope one = sgfsi_context_enter(&ctx), other = sgfsi_context_enter(&ctx);
@@ -191,7 +191,7 @@ static void what_is_shared_is_closed_by_whoever_opened_it(void **state) {
 }
 
 static void plain_c_leaves_blas_alone(void **state) {
-    const sgfsi_context ctx = {.device = &sgfs_device_host};
+    const sgfsi_context ctx = {.device = &sgfs_device_host, .near = &sgfs_device_host};
     (void)state;
     openblas_set_num_threads(2);
     int before = openblas_get_num_threads();

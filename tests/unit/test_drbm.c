@@ -53,7 +53,7 @@ static void open_model(machine *a) {
     snprintf(number, sizeof number, "%lld", (long long)a->is.hidden);
     a->cfg = sgfs_config_new();
     set(a->cfg, "model.hidden", number);
-    set(a->cfg, "run.backend", a->is.backend);
+    set(a->cfg, "run.device", a->is.backend);
     set(a->cfg, "data.intercept", a->is.intercept ? "true" : "false");
     set(a->cfg, "data.standardize", a->is.standardize ? "true" : "false");
     a->data = sgfs_data_wrap(&arrays, a->cfg, &err);

@@ -61,7 +61,7 @@ static sgfs_config *config_of(const bench *b) {
     set(cfg, "model.activation", b->activation);
     set(cfg, "model.output", b->output);
     if (b->sigma != NULL) set(cfg, "model.sigma", b->sigma);
-    if (b->backend != NULL) set(cfg, "run.backend", b->backend);
+    if (b->backend != NULL) set(cfg, "run.device", b->backend);
     if (b->seed != NULL) set(cfg, "run.seed", b->seed);
     set(cfg, "data.standardize", b->standardize ? "true" : "false");
     set(cfg, "data.intercept", b->intercept ? "true" : "false");

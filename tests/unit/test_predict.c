@@ -110,7 +110,7 @@ typedef struct setting {
 } setting;
 
 static setting open_setting(const char *model, const double *target, const char *backend) {
-    setting t = {.cfg = config("run.backend", backend)};
+    setting t = {.cfg = config("run.device", backend)};
     sgfs_err err;
     sgfs_arrays a = {.rows = N, .cols = P, .x = X, .y = target, .names = names};
     t.data = sgfs_data_wrap(&a, t.cfg, &err);

@@ -5,16 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/err.h"
 #include "base/library.h"
 #include "context/comm/comm.h"
 #include "context/comm/mpi_plugin.h"
-
-#ifndef SGFSI_PLUGIN_FOLDER
-#define SGFSI_PLUGIN_FOLDER "../lib/sgfs" /* of installed plug-ins, from that of the program */
-#endif
 
 static const char file[] = "libsgfs_mpi.so";
 
@@ -27,26 +22,10 @@ static bool is_used(const sgfs_config *cfg) {
     return sgfsi_config_row(cfg, "run.mpi") != NULL && sgfsi_config_flag(cfg, "run.mpi");
 }
 
-/* From the folder of this code, or that of all processors where it is a library for some only: in a
- * build, beside an installed library, and as an installed program sees it. Nowhere above: others may
- * be allowed to write there. */
-static bool find_plugin(char *path, size_t room) {
-    static const char *const ways[] = {"", "sgfs", SGFSI_PLUGIN_FOLDER};
-    char folder[3000];
-    if (!sgfsi_library_folder((const void *)file, folder, sizeof folder)) return false;
-    char *some = strstr(folder, "/glibc-hwcaps/");
-    if (some != NULL) *some = '\0';
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        snprintf(path, room, "%s/%s%s%s", folder, ways[i], ways[i][0] != '\0' ? "/" : "", file);
-        if (access(path, F_OK) == 0) return true;
-    }
-    return false;
-}
-
 static sgfs_status open(sgfsi_comm *c, sgfs_err *err) {
     char path[4000], why[300] = "";
     sgfsi_mpi_world found;
-    if (!find_plugin(path, sizeof path))
+    if (!sgfsi_library_plugin(file, path, sizeof path))
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--mpi needs %s, which this build of sgfs does not have: `make mpi` "
                           "installs Open MPI and builds it (docs/cluster.md).",

@@ -255,7 +255,7 @@ static sgfs_status make_room(SGFSI_HERE, int64_t threads, sgfs_err *err) {
     return sgfsi_fail(err, SGFS_ENOMEM,
                       "OpenBLAS needs %.0f bytes of address space for %lld threads, and there are "
                       "not so many for this process (ulimit -v). Raise the limit, or use fewer "
-                      "--threads or --backend host.",
+                      "--threads or --device host.",
                       bytes, (long long)threads);
 }
 

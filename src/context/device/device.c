@@ -8,13 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-sgfs_status sgfsi_device_open(const sgfs_device **out, const sgfs_device *kind, sgfs_err *err) {
+sgfs_status sgfsi_device_open(const sgfs_device **out, const sgfs_device *kind, int64_t number,
+                              sgfs_err *err) {
     *out = kind;
     if (kind->ops->open == NULL) return SGFS_OK;
     sgfs_device *dev = malloc(sizeof *dev);
     *out = NULL;
     if (dev == NULL) return sgfsi_fail_memory(err, "the device");
     *dev = *kind;
+    dev->number = number;
     sgfs_status status = dev->ops->open(dev, err);
     if (status == SGFS_OK) *out = dev;
     else free(dev);
@@ -27,11 +29,23 @@ void sgfsi_device_close(const sgfs_device *dev) {
     free((sgfs_device *)dev);
 }
 
+void sgfsi_device_wait(const sgfs_device *dev) {
+    if (dev->ops->wait != NULL) dev->ops->wait(dev);
+}
+
+sgfs_status sgfsi_device_explain(const sgfs_device *dev, sgfs_status status, sgfs_err *err) {
+    const char *why = dev->ops->trouble != NULL ? dev->ops->trouble(dev) : NULL;
+    if (status == SGFS_OK || status == SGFS_ESTOPPED || why == NULL) return status;
+    return sgfsi_fail(err, status == SGFS_ENOMEM ? SGFS_EUSAGE : SGFS_EIO,
+                      "The work on the device %s cannot go on: %s. --device blas works without it.",
+                      dev->name, why);
+}
+
 sgfs_status sgfsi_device_fits(const sgfs_device *dev, int64_t dimension, const char *what,
                               sgfs_err *err) {
     if (dimension <= dev->most) return SGFS_OK;
     return sgfsi_fail(err, SGFS_EUSAGE,
-                      "%lld %s are more than the %lld that --backend %s can work with at once.",
+                      "%lld %s are more than the %lld that --device %s can work with at once.",
                       (long long)dimension, what, (long long)dev->most, dev->name);
 }
 

@@ -215,7 +215,7 @@ typedef struct sgfsi_device_ops {
      * rows + cols of each: for who has no other. */
     void (*outer_squares)(SGFSI_HERE, int64_t count, const sgfsi_outer *o, double *room,
                           int64_t size, double *ss);
-    /* ss_j = sum_i (v_i X_ij)^2, X n x k; v NULL: ones */
+    /* ss_j = sum_i (v_i X_ij)^2, X n x k; v NULL: ones. For outer_squares: who has that needs none */
     void (*squares)(SGFSI_HERE, int64_t n, int64_t k, const double *v, const double *X, double *ss);
     /* lower triangle of A = b B + c C, any of which may be the same; C NULL: none */
     void (*combine)(SGFSI_HERE, int64_t D, double b, const double *B, double c, const double *C,
@@ -230,8 +230,8 @@ typedef struct sgfsi_device_ops {
                         double *x);
     /* A = (L L')^-1, both triangles */
     void (*invert_factor)(SGFSI_HERE, int64_t D, const double *L, double *A);
-    /* lower triangle of A -> its eigenvectors, one in each row, by increasing eigenvalue w (D);
-     * work: SGFS_EIGEN_WORK(D) numbers. 0, or not when it did not converge. */
+    /* lower triangle of A -> its eigenvectors, one in each row, by increasing eigenvalue w (D), all
+     * in the host's memory, where alone it is asked for; work: SGFS_EIGEN_WORK(D) numbers. 0, or not when it did not converge. */
     int64_t (*eigen)(SGFSI_HERE, int64_t D, double *A, double *w, double *work);
 
     /* ---- optional ---- */
@@ -247,12 +247,21 @@ typedef struct sgfsi_device_ops {
     void (*drop_rows)(SGFSI_HERE, void *kept);
     void (*gather)(SGFSI_HERE, const void *kept, const int64_t *row, int64_t first, int64_t n,
                    double *X);
-    /* Is there memory for what so many threads need that call it at the same time? */
+    /* Of devices on the host. Is there memory for what so many threads need that call it at the same
+     * time? */
     sgfs_status (*make_room)(SGFSI_HERE, int64_t threads, sgfs_err *err);
+    /* Operations that hand nothing back may go on after their call, in the order of the calls of one
+     * thread. Until all that this thread has begun is done: before another one goes on with it. */
+    void (*wait)(SGFSI_HERE);
+    /* A sentence without its full stop: what has gone wrong for good, so that all it hands back is
+     * NaN; NULL: nothing has. */
+    const char *(*trouble)(SGFSI_HERE);
     /* No threads of its own until as many `leave`s: counted, for the whole process, by however many
      * threads. */
     void (*enter)(SGFSI_HERE);
     void (*leave)(SGFSI_HERE);
+    /* Bytes of the device's own memory that are free. */
+    double (*room)(SGFSI_HERE);
     /* Which library, and which of its kernels: the same bits need the same. */
     const char *(*library)(SGFSI_HERE);
     const char *(*kernel)(SGFSI_HERE);
@@ -260,19 +269,24 @@ typedef struct sgfsi_device_ops {
 
 struct sgfs_device {
     const char *name, *help;
-    const sgfsi_device_ops *ops;
-    int64_t most; /* rows or columns of a matrix; more are refused (sgfsi_device_fits) */
+    const sgfsi_device_ops *ops; /* of a kind that others make: `open` alone, until it is open */
+    int64_t most;   /* rows or columns of a matrix; more are refused (sgfsi_device_fits) */
+    int64_t number; /* which one of its kind, where a machine has several (cuda:1) */
     void *state;
 };
 
-extern const sgfs_device sgfs_device_host, sgfs_device_blas;
+extern const sgfs_device sgfs_device_host, sgfs_device_blas, sgfs_device_cuda;
 extern const sgfs_device *const sgfsi_devices[]; /* NULL-terminated; the first is the default */
-extern const char sgfsi_device_choices[];        /* "|blas|host": their names */
-const sgfs_device *sgfsi_device_find(const char *name);
+/* By its name, and a number behind a colon for kinds that are opened: "blas", "cuda:1". */
+const sgfs_device *sgfsi_device_find(const char *name, int64_t *number);
 
 /* A device of that kind, ready to work; without `open`, a kind is its own device. */
-sgfs_status sgfsi_device_open(const sgfs_device **out, const sgfs_device *kind, sgfs_err *err);
+sgfs_status sgfsi_device_open(const sgfs_device **out, const sgfs_device *kind, int64_t number,
+                              sgfs_err *err);
 void sgfsi_device_close(const sgfs_device *dev); /* takes NULL */
+void sgfsi_device_wait(const sgfs_device *dev);
+/* The status of a call; where it failed because the device has, err says so instead. */
+sgfs_status sgfsi_device_explain(const sgfs_device *dev, sgfs_status status, sgfs_err *err);
 
 /* Can it work with matrices of this many rows or columns? SGFS_EUSAGE with a sentence. */
 sgfs_status sgfsi_device_fits(const sgfs_device *dev, int64_t dimension, const char *what,

@@ -23,14 +23,16 @@
 #include "files/csv/csv.h"
 #include "files/find_columns.h"
 #include "files/flow.h"
+#include "files/text/amount.h"
 #include "files/text/date.h"
 
 enum { WORD_BYTES = 1024, NOT_YET = -1, MISSING = -2 };
 
 typedef struct column {
     unsigned char role;
-    bool words, dates, ignored; /* ignored: --drop leaves it out, and it may hold anything */
-    int64_t place;              /* in a row; -1: not wanted */
+    bool words, dates, amounts;
+    bool ignored;  /* --drop leaves it out, and it may hold anything */
+    int64_t place; /* in a row; -1: not wanted */
     sgfsi_word_list known;
     int64_t *number; /* of the dictionary's words: number among known, MISSING or NOT_YET */
     int64_t numbers, replaced;
@@ -94,7 +96,7 @@ static sgfs_status fail_faults(const arrow *a, const fault_list *f, sgfs_err *er
         f->date[0] != '\0' ? " (--date makes year, month, weekday and hour of a date)" : "");
 }
 
-/* Words, dates or numbers? */
+/* Words, dates, amounts or numbers? */
 static sgfs_status settle_column(arrow *a, int64_t k, bool named, bool automatic,
                                  fault_list *faults, sgfs_err *err) {
     const sgfsi_ipc_field *f = &a->in.field[k];
@@ -104,6 +106,9 @@ static sgfs_status settle_column(arrow *a, int64_t k, bool named, bool automatic
                target = c->role == SGFSI_ROLE_TARGET, feature = c->role == SGFSI_ROLE_FEATURE;
     const bool time = f->type.kind == SGFSI_IPC_TIME && !f->coded;
     if (o->run != NULL) c->dates = sgfsi_run_columns_dates(o->run, k);
+    if (o->run != NULL) c->amounts = sgfsi_run_columns_amounts(o->run, k);
+    if (c->amounts && text) return SGFS_OK;
+    c->amounts = false; /* numbers as they are */
     if (c->dates && (time || (text && f->type.kind == SGFSI_IPC_TEXT))) return SGFS_OK;
     if (c->dates)
         return sgfsi_fail(err, SGFS_EDATA, "%s: column \"%.60s\" holds no dates%s.", a->path,
@@ -136,7 +141,8 @@ static sgfs_status choose_columns(arrow *a, sgfs_err *err) {
     bool automatic;
     const char *list = sgfsi_words_named(a->options.categorical, &automatic);
     char **names = calloc((size_t)cols, sizeof *names);
-    unsigned char *role = calloc((size_t)cols, 1), *named = NULL, *dropped = NULL, *dates = NULL;
+    unsigned char *role = calloc((size_t)cols, 1), *named = NULL, *dropped = NULL, *dates = NULL,
+                  *amounts = NULL;
     fault_list found = {.columns = 0};
     a->column = calloc((size_t)cols, sizeof *a->column);
     sgfs_status status = names != NULL && role != NULL && a->column != NULL
@@ -148,10 +154,12 @@ static sgfs_status choose_columns(arrow *a, sgfs_err *err) {
     if (status == SGFS_OK) status = mark(&columns, "categorical", list, &named, err);
     if (status == SGFS_OK) status = mark(&columns, NULL, a->options.drop, &dropped, err);
     if (status == SGFS_OK) status = mark(&columns, "date", a->options.date, &dates, err);
+    if (status == SGFS_OK) status = mark(&columns, "amount", a->options.amount, &amounts, err);
     for (int64_t k = 0; k < cols && status == SGFS_OK; k++) {
         column *c = &a->column[k];
         c->role = role[k];
         c->dates = dates[k] != 0;
+        c->amounts = amounts[k] != 0;
         c->place = role[k] != SGFSI_ROLE_NONE ? a->kept++ : -1;
         c->ignored = dropped[k] != 0 && role[k] == SGFSI_ROLE_FEATURE && named[k] == 0;
         if (c->place >= 0 && !c->ignored)
@@ -163,6 +171,7 @@ static sgfs_status choose_columns(arrow *a, sgfs_err *err) {
     free(named);
     free(dropped);
     free(dates);
+    free(amounts);
     return status;
 }
 
@@ -180,8 +189,10 @@ static sgfs_status store_missing(arrow *a, int64_t k, int64_t i, double *to, sgf
     *to = NAN;
     if (a->options.na == SGFSI_NA_ERROR)
         return fail_cell(a, k, i,
-                         "lacks a value: --na drop leaves such rows out, --na mean fills in the "
-                         "mean.",
+                         c->role == SGFSI_ROLE_FEATURE
+                             ? "lacks a value: --na drop leaves such rows out, --na mean fills in "
+                               "the mean."
+                             : "lacks a value: --na drop leaves such rows out.",
                          err);
     if (a->options.na != SGFSI_NA_MEAN || c->role != SGFSI_ROLE_FEATURE || !c->words)
         return SGFS_OK;
@@ -268,25 +279,52 @@ static sgfs_status store_word(arrow *a, int64_t k, const sgfsi_ipc_array *cells,
     return *to = (double)found, SGFS_OK;
 }
 
-static sgfs_status store_date(arrow *a, int64_t k, const sgfsi_ipc_array *cells, int64_t i,
-                              double *to, sgfs_err *err) {
+/* The text of a cell, its dictionary looked up; a code that this has not is empty. */
+static sgfs_status text_of(arrow *a, int64_t k, const sgfsi_ipc_array *cells, int64_t i,
+                           const char **text, size_t *bytes, sgfs_err *err) {
     const sgfsi_ipc_field *f = &a->in.field[k];
+    if (!f->coded) {
+        bool there = sgfsi_ipc_text(cells, i, text, bytes);
+        return there ? SGFS_OK : sgfsi_ipc_damaged(&a->in, "a text is not there", err);
+    }
+    const sgfsi_ipc_words *w = sgfsi_ipc_dictionary(&a->in, f->id);
+    const double code = sgfsi_ipc_number(cells, i);
+    bool known = w != NULL && code >= 0 && code < (double)w->count;
+    const char *word = known ? w->text[(int64_t)code] : NULL;
+    *text = word != NULL ? word : "";
+    *bytes = strlen(*text);
+    return SGFS_OK;
+}
+
+static sgfs_status store_amount(arrow *a, int64_t k, const sgfsi_ipc_array *cells, int64_t i,
+                                double *to, sgfs_err *err) {
     const char *text;
     size_t bytes;
-    double code;
-    if (f->type.kind == SGFSI_IPC_TIME) return *to = sgfsi_ipc_hours(cells, i), SGFS_OK;
-    if (f->coded) {
-        const sgfsi_ipc_words *w = sgfsi_ipc_dictionary(&a->in, f->id);
-        code = sgfsi_ipc_number(cells, i);
-        bool known = w != NULL && code >= 0 && code < (double)w->count;
-        text = known ? w->text[(int64_t)code] : NULL;
-        bytes = text != NULL ? strlen(text) : 0;
-    } else if (!sgfsi_ipc_text(cells, i, &text, &bytes)) {
-        return sgfsi_ipc_damaged(&a->in, "a text is not there", err);
-    }
-    if (text != NULL && sgfsi_date_hours(text, bytes, to)) return SGFS_OK;
-    const sgfsi_cell cell = trimmed(text != NULL ? text : "", bytes);
-    if (sgfsi_cell_classify(&cell, &code) == SGFSI_CELL_MISSING)
+    double x = 0;
+    sgfs_status status = text_of(a, k, cells, i, &text, &bytes, err);
+    if (status != SGFS_OK) return status;
+    const sgfsi_cell cell = trimmed(text, bytes);
+    const sgfsi_cell_kind kind = sgfsi_cell_classify(&cell, &x);
+    bool number = sgfsi_amount(text, bytes, '.', to);
+    if (!number && kind == SGFSI_CELL_NUMBER) *to = x, number = true;
+    if (number && isfinite(*to) && !(a->options.single && !isfinite((float)*to))) return SGFS_OK;
+    if (number) return fail_cell(a, k, i, "holds a number too large to be used.", err);
+    if (kind == SGFSI_CELL_MISSING || kind == SGFSI_CELL_PERHAPS || kind == SGFSI_CELL_NONE)
+        return store_missing(a, k, i, to, err);
+    return fail_cell(a, k, i, "holds no amount such as $86,974.50 or 12 %.", err);
+}
+
+static sgfs_status store_date(arrow *a, int64_t k, const sgfsi_ipc_array *cells, int64_t i,
+                              double *to, sgfs_err *err) {
+    const char *text;
+    size_t bytes;
+    double ignored;
+    if (a->in.field[k].type.kind == SGFSI_IPC_TIME) return *to = sgfsi_ipc_hours(cells, i), SGFS_OK;
+    sgfs_status status = text_of(a, k, cells, i, &text, &bytes, err);
+    if (status != SGFS_OK) return status;
+    if (sgfsi_date_hours(text, bytes, to)) return SGFS_OK;
+    const sgfsi_cell cell = trimmed(text, bytes);
+    if (sgfsi_cell_classify(&cell, &ignored) == SGFSI_CELL_MISSING)
         return store_missing(a, k, i, to, err);
     return fail_cell(a, k, i, "holds no date such as 2024-03-17 or 2024-03-17T08:30:00Z.", err);
 }
@@ -305,6 +343,8 @@ static sgfs_status store_column(arrow *a, int64_t k, int64_t from, int64_t n, do
             status = store_missing(a, k, i, to, err);
         } else if (c->dates) {
             status = store_date(a, k, &cells, i, to, err);
+        } else if (c->amounts) {
+            status = store_amount(a, k, &cells, i, to, err);
         } else if (c->words) {
             status = store_word(a, k, &cells, i, to, err);
         } else {
@@ -463,6 +503,6 @@ const sgfs_reader_kind sgfs_reader_arrow = {
     .name = "arrow",
     .help = "Arrow streams and files (Feather), without compression; columns of words, too",
     .probe = probe_arrow,
-    .flags = (const char *const[]){"date", NULL},
+    .flags = (const char *const[]){"amount", "date", NULL},
     .flow = flow_arrow,
 };

@@ -81,19 +81,33 @@ static sgfs_status mark_columns(const sgfsi_columns *columns, const char *flag, 
     return none ? SGFS_OK : sgfsi_columns_mark(columns, flag, list, *mark, err);
 }
 
-/* --date: columns of dates; for a run, those it had. */
-static sgfs_status choose_dates(csv *c, const sgfsi_columns *columns, sgfs_err *err) {
+/* --amount and --date: columns whose cells are written in a way of their own; for a run, those that
+ * it had. */
+static sgfs_status choose_written(csv *c, const sgfsi_columns *columns, bool amounts,
+                                  sgfs_err *err) {
+    const char *flag = amounts ? "amount" : "date";
+    const int32_t written = amounts ? SGFSI_CSV_AMOUNTS : SGFSI_CSV_DATES;
+    const sgfsi_run_columns *run = c->options.run;
     unsigned char *mark;
-    sgfs_status status = mark_columns(columns, "date", c->options.date, &mark, err);
+    sgfs_status status =
+        mark_columns(columns, flag, amounts ? c->options.amount : c->options.date, &mark, err);
     for (int64_t i = 0; i < c->format.cols && status == SGFS_OK; i++) {
         const unsigned char role = c->plan.role[i];
-        bool of_run = c->options.run != NULL && sgfsi_run_columns_dates(c->options.run, i);
-        if (role != SGFSI_ROLE_NONE && (mark[i] || of_run)) c->plan.words_of[i] = SGFSI_CSV_DATES;
-        if (!mark[i] || role == SGFSI_ROLE_NONE || role == SGFSI_ROLE_FEATURE) continue;
-        status = sgfsi_fail(err, SGFS_EUSAGE,
-                            "%s: column %lld (\"%.40s\") is the target, the weights or the "
-                            "exposure, and --date is for features.",
-                            c->path, (long long)i + 1, c->format.names[i]);
+        bool of_run = run != NULL && (amounts ? sgfsi_run_columns_amounts(run, i)
+                                              : sgfsi_run_columns_dates(run, i));
+        if (role == SGFSI_ROLE_NONE || !(mark[i] || of_run)) continue;
+        if (role == SGFSI_ROLE_FEATURE && c->plan.words_of[i] == SGFSI_CSV_NUMBERS)
+            c->plan.words_of[i] = written;
+        else if (role == SGFSI_ROLE_FEATURE)
+            status = sgfsi_fail(err, SGFS_EUSAGE,
+                                "%s: column %lld (\"%.40s\") is named in --amount and in --date: "
+                                "which is it?",
+                                c->path, (long long)i + 1, c->format.names[i]);
+        else
+            status = sgfsi_fail(err, SGFS_EUSAGE,
+                                "%s: column %lld (\"%.40s\") is the target, the weights or the "
+                                "exposure, and --%s is for features.",
+                                c->path, (long long)i + 1, c->format.names[i], flag);
     }
     free(mark);
     return status;
@@ -119,8 +133,9 @@ static sgfs_status choose_words(csv *c, const sgfsi_columns *columns, sgfs_err *
             mark[i] |= known->dictionary[k].count > 0;
             break;
         }
-        bool dates = c->plan.words_of[i] == SGFSI_CSV_DATES;
-        if (mark[i] == 0 || role == SGFSI_ROLE_NONE || dates) continue;
+        bool written =
+            c->plan.words_of[i] == SGFSI_CSV_DATES || c->plan.words_of[i] == SGFSI_CSV_AMOUNTS;
+        if (mark[i] == 0 || role == SGFSI_ROLE_NONE || written) continue;
         status = role == SGFSI_ROLE_FEATURE
                      ? add_words(c, i, err)
                      : sgfsi_fail(err, SGFS_EUSAGE,
@@ -134,11 +149,11 @@ static sgfs_status choose_words(csv *c, const sgfsi_columns *columns, sgfs_err *
 /* The row numbers of the file are no feature, unless --features, --drop or --categorical names
  * them: then they are what the user says. */
 static sgfs_status leave_out_row_numbers(csv *c, const sgfsi_columns *columns, sgfs_err *err) {
-    const char *said[] = {c->options.drop, c->options.date,
+    const char *said[] = {c->options.drop, c->options.date, c->options.amount,
                           sgfsi_words_named(c->options.categorical, &(bool){false})};
     bool ours = c->format.numbered && c->options.run == NULL && c->options.features[0] == '\0' &&
                 c->plan.role[0] == SGFSI_ROLE_FEATURE;
-    for (int k = 0; ours && k < 3; k++) {
+    for (size_t k = 0; ours && k < sizeof said / sizeof *said; k++) {
         unsigned char *mark;
         sgfs_status status = mark_columns(columns, NULL, said[k], &mark, err);
         ours = status == SGFS_OK && mark[0] == 0;
@@ -175,7 +190,8 @@ static sgfs_status choose_columns(csv *c, sgfs_err *err) {
                                c->plan.role[i] == SGFSI_ROLE_GROUP;
         if (words) status = add_words(c, i, err);
     }
-    if (status == SGFS_OK) status = choose_dates(c, &columns, err);
+    if (status == SGFS_OK) status = choose_written(c, &columns, true, err);
+    if (status == SGFS_OK) status = choose_written(c, &columns, false, err);
     if (status == SGFS_OK) status = choose_words(c, &columns, err);
     if (status != SGFS_OK) return status;
     /* Features that --drop will leave out keep their place, so that numbers still count the
@@ -452,7 +468,8 @@ static sgfs_status take_rows(csv *c, int64_t most, sgfsi_flow_block *block, sgfs
                        (c->bytes_before < enough || !sgfsi_csv_faults_text(&c->faults)))
                     read_block(c);
                 if (c->status != SGFS_OK) return fail_here(c, err);
-                const sgfsi_csv_asked asked = sgfsi_csv_plan_asked(&c->plan);
+                sgfsi_csv_asked asked = sgfsi_csv_plan_asked(&c->plan);
+                asked.partly = !c->ended;
                 if (c->restart) return SGFS_OK;
                 return sgfsi_csv_fail_faults(&asked, &c->faults, c->rows, err);
             }
@@ -598,7 +615,7 @@ const sgfs_reader_kind sgfs_reader_csv = {
     .name = "csv",
     .help = "text with commas, semicolons, tabs, bars or blanks between cells; .gz too",
     .probe = probe_csv,
-    .flags = (const char *const[]){"date", NULL},
+    .flags = (const char *const[]){"amount", "date", NULL},
     .text = true,
     .flow = flow_csv,
 };

@@ -5,8 +5,9 @@
  *                                    many that --na drop would leave out most of the rows
  *     words                          --categorical
  *     dates                          --date
+ *     amounts                        --amount
  *     another word in most rows,     --drop: nothing can be learnt from them as they are
- *     other dates, amounts, numbers
+ *     other dates, numbers
  *     with many words among them
  *     infinite, 1,5, numbers with    nothing: the file has to be mended
  *     a few words among them
@@ -20,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files/text/amount.h"
 #include "files/text/date.h"
 #include "files/text/looks.h"
 
@@ -119,7 +121,7 @@ bool sgfsi_csv_faults_text(const sgfsi_csv_faults *f) {
 
 /* ---- what a column of text is ---------------------------------------------------------------- */
 
-typedef enum nature { WORDS, DATES, NAMES, SIGNS, COMMAS, NUMBERS, EMPTY } nature;
+typedef enum nature { WORDS, DATES, AMOUNTS, NAMES, SIGNS, COMMAS, NUMBERS, EMPTY } nature;
 
 /* By the rules of --categorical auto (transform_columns.c), so that what is called words here is
  * taken there. */
@@ -129,6 +131,7 @@ static nature judge(const sgfsi_csv_fault *c, int64_t rows) {
     if (c->text == 0 && c->missing - c->infinite == rows && rows > 0) return EMPTY;
     if (c->comma) return COMMAS;
     if (sgfsi_words_are_dates(c->words.count, c->words.text)) return DATES;
+    if (many && sgfsi_words_are_amounts(c->words.count, c->words.text)) return AMOUNTS;
     if (many && sgfsi_words_look_like(c->words.count, c->words.text) != NULL) return SIGNS;
     if (2 * (c->text + c->missing) < rows) return NUMBERS;
     return many && (c->words.count > SGFSI_MAX_LEVELS || 2 * c->words.count > rows) ? NAMES : WORDS;
@@ -147,7 +150,8 @@ static bool is_typo(const sgfsi_csv_fault *c, int64_t rows) {
 static bool is_to_drop(const sgfsi_csv_fault *c, int64_t rows) {
     nature is = judge(c, rows);
     bool mended = is == COMMAS || is_typo(c, rows);
-    return is == EMPTY || c->sparse || (c->text > 0 && is != WORDS && is != DATES && !mended);
+    bool read = is == WORDS || is == DATES || is == AMOUNTS;
+    return is == EMPTY || c->sparse || (c->text > 0 && !read && !mended);
 }
 
 /* Rows that --na drop would leave over. */
@@ -185,9 +189,10 @@ static staying mark_sparse(const sgfsi_csv_asked *a, sgfsi_csv_faults *f, int64_
  * have to go), by name; by number where a name has a comma in it or `numbers` says so. */
 static void list_columns(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, int64_t rows,
                          nature is, bool numbers, char out[OPTIONS_ROOM]) {
-    const char *before = is == NAMES   ? a->options->drop
-                         : is == DATES ? a->options->date
-                                       : a->options->categorical;
+    const char *before = is == NAMES     ? a->options->drop
+                         : is == DATES   ? a->options->date
+                         : is == AMOUNTS ? a->options->amount
+                                         : a->options->categorical;
     out[0] = '\0';
     if (before != NULL) sgfsi_append(out, OPTIONS_ROOM, "%.100s", before);
     for (int64_t j = 0; j < f->cols; j++) {
@@ -219,13 +224,14 @@ static void make_options(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, in
                          char out[OPTIONS_ROOM]) {
     const char *named = a->options->categorical;
     char list[OPTIONS_ROOM];
-    bool words = false, dates = false, others = false, missing = false;
+    bool words = false, dates = false, amounts = false, others = false, missing = false;
     out[0] = '\0';
     for (int64_t j = 0; j < f->cols; j++) {
         const sgfsi_csv_fault *c = &f->column[j];
         bool use = !is_to_drop(c, rows);
         words = words || (use && c->text > 0 && judge(c, rows) == WORDS);
         dates = dates || (use && c->text > 0 && judge(c, rows) == DATES);
+        amounts = amounts || (use && c->text > 0 && judge(c, rows) == AMOUNTS);
         others = others || !use;
         missing = missing || (c->missing > c->infinite && use);
     }
@@ -237,6 +243,10 @@ static void make_options(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f, in
     if (dates) {
         list_columns(a, f, rows, DATES, false, list);
         add_option(out, "date", list);
+    }
+    if (amounts) {
+        list_columns(a, f, rows, AMOUNTS, false, list);
+        add_option(out, "amount", list);
     }
     if (others) {
         make_drop(a, f, rows, list);
@@ -387,6 +397,11 @@ static sgfs_status fail_text(const sgfsi_csv_asked *a, const sgfsi_csv_faults *f
                  "it is a date: --date %.100s makes year, month, weekday and hour of the column, "
                  "and --drop %.100s leaves it out.",
                  name, name);
+    else if (judge(c, rows) == AMOUNTS && a->role[col] == SGFSI_ROLE_FEATURE)
+        snprintf(advice, sizeof advice,
+                 "it is an amount: --amount %.100s takes the signs away, and --drop %.100s leaves "
+                 "the column out.",
+                 name, name);
     else if (like != NULL) snprintf(advice, sizeof advice, "%s", like);
     else if (judge(c, rows) == NAMES)
         snprintf(advice, sizeof advice,
@@ -411,6 +426,7 @@ static void add_column(const sgfsi_csv_asked *a, const sgfsi_csv_fault *c, int64
     static const char *const is[] = {[WORDS] = "holds words",
                                      [DATES] = "holds dates",
                                      [NAMES] = "has another word in most rows",
+                                     [AMOUNTS] = "holds amounts",
                                      [SIGNS] = "holds dates or amounts",
                                      [COMMAS] = "looks like numbers with decimal commas",
                                      [NUMBERS] = "holds words among numbers",
@@ -462,8 +478,9 @@ sgfs_status sgfsi_csv_fail_faults(const sgfsi_csv_asked *a, sgfsi_csv_faults *f,
     if (strstr(options, "--na drop") != NULL && found.rows <= 0)
         snprintf(stay, sizeof stay, " (or --na mean)");
     else if (strstr(options, "--na drop") != NULL)
-        snprintf(stay, sizeof stay, " (%s%lld of %lld rows stay; or --na mean)",
-                 found.least ? "at least " : "", (long long)found.rows, (long long)rows);
+        snprintf(stay, sizeof stay, " (%s%lld of %s%lld rows stay; or --na mean)",
+                 found.least ? "at least " : "", (long long)found.rows,
+                 a->partly ? "the first " : "", (long long)rows);
     if (comma) sgfsi_append(mend, sizeof mend, " Write decimal points (1.5 for 1,5).");
     if (typo) sgfsi_append(mend, sizeof mend, " Write NA for words among numbers and see --na.");
     const char *hint = header_hint(a, first);

@@ -39,6 +39,7 @@ typedef struct sgfsi_csv_asked {
     const sgfsi_csv_format *format;
     const unsigned char *role; /* format->cols values of sgfsi_role */
     const sgfsi_read_options *options;
+    bool partly; /* there are more rows, which nobody has looked at */
 } sgfsi_csv_asked;
 
 /* One more cell. false: there is no memory. */

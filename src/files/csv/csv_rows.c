@@ -27,6 +27,7 @@
 
 #include "base/arena.h"
 #include "base/digits.h"
+#include "files/text/amount.h"
 #include "files/text/date.h"
 #include "files/text/looks.h"
 
@@ -68,7 +69,7 @@ static sgfs_status fail_text(const reading *r, int64_t col, const sgfsi_cell *ce
 }
 
 sgfsi_csv_asked sgfsi_csv_plan_asked(const plan *c) {
-    return (sgfsi_csv_asked){c->path, c->format, c->role, c->options};
+    return (sgfsi_csv_asked){c->path, c->format, c->role, c->options, false};
 }
 
 sgfs_status sgfsi_csv_fail_words(const plan *c, int64_t col, int64_t line, const char *word,
@@ -201,6 +202,31 @@ static sgfs_status store_date(reading *r, int64_t col, const sgfsi_cell *cell, s
         c->path, (long long)line_here(r), (long long)col + 1, c->format->names[col], text);
 }
 
+/* What is a number without any signs is one here, too. */
+static sgfs_status store_amount(reading *r, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
+    const plan *c = r->plan;
+    const char point = c->format->decimal_comma ? ',' : '.';
+    char text[SGFSI_SHOWN_ROOM];
+    double x = 0, *to = r->to++;
+    const size_t bytes = sgfsi_cell_text(cell, text, sizeof text);
+    bool number = bytes < sizeof text && sgfsi_amount(text, bytes, point, to);
+    sgfsi_cell_kind kind = sgfsi_cell_classify(cell, &x);
+    if (!number && kind == SGFSI_CELL_NUMBER && point == '.') *to = x, number = true;
+    if (number)
+        return overflows(c, *to) ? note_fault(r, col, cell, SGFSI_CELL_NUMBER, err) : SGFS_OK;
+    *to = 0.0;
+    if (kind == SGFSI_CELL_MISSING || kind == SGFSI_CELL_PERHAPS || kind == SGFSI_CELL_NONE)
+        return store_missing(r, col, cell, to, err);
+    if (kind == SGFSI_CELL_INFINITE) return note_fault(r, col, cell, kind, err);
+    sgfsi_cell_show(cell, text);
+    return sgfsi_fail(
+        err, SGFS_EDATA,
+        "%s:%lld: column %lld (\"%.40s\") holds \"%s\", and --amount reads amounts such as %s: a "
+        "currency or %% at either end, and the same sign between all thousands.",
+        c->path, (long long)line_here(r), (long long)col + 1, c->format->names[col], text,
+        point == '.' ? "$86,974.50" : "86.974,50 EUR");
+}
+
 /* What a cell stands for, in a column of words or of numbers. */
 static sgfs_status store_cell(reading *r, int64_t col, const sgfsi_cell *cell, sgfs_err *err) {
     double x = 0.0, *to = r->to++;
@@ -268,6 +294,7 @@ static sgfs_status odd_cell(reading *r, int64_t col, const char *s, const char *
     if (c->role[col] == SGFSI_ROLE_NONE) return SGFS_OK;
     if (c->words_of[col] == SGFSI_CSV_IGNORED) return *r->to++ = 0.0, SGFS_OK;
     if (c->words_of[col] == SGFSI_CSV_DATES) return store_date(r, col, &cell, err);
+    if (c->words_of[col] == SGFSI_CSV_AMOUNTS) return store_amount(r, col, &cell, err);
     return store_cell(r, col, &cell, err);
 }
 

@@ -13,8 +13,13 @@ typedef struct sgfsi_csv_words {
     sgfsi_word_list known;
 } sgfsi_csv_words;
 
-/* Of a column that holds no words: numbers, what nobody will look at, dates. */
-enum { SGFSI_CSV_NUMBERS = -1, SGFSI_CSV_IGNORED = -2, SGFSI_CSV_DATES = -3 };
+/* Of a column that holds no words: numbers, what nobody will look at, dates, amounts. */
+enum {
+    SGFSI_CSV_NUMBERS = -1,
+    SGFSI_CSV_IGNORED = -2,
+    SGFSI_CSV_DATES = -3,
+    SGFSI_CSV_AMOUNTS = -4
+};
 
 /* What a part has to know of the file. */
 typedef struct sgfsi_csv_plan {

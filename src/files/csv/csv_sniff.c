@@ -59,8 +59,9 @@ const char *sgfsi_csv_comma_advice(const sgfsi_csv_format *format) {
     return format->decimal_comma
                ? "the numbers of this file have decimal commas, beside which a point, perhaps "
                  "between thousands, is not understood."
-               : "write numbers with a decimal point, as in 1.5: decimal commas and commas between "
-                 "thousands are not understood.";
+               : "write numbers with a decimal point, as in 1.5: decimal commas are not "
+                 "understood, "
+                 "and commas between thousands with --amount only.";
 }
 
 sgfsi_cell_kind sgfsi_cell_classify(const sgfsi_cell *cell, double *x) {

@@ -24,13 +24,11 @@
 #include "files/transform/transform_kind.h"
 
 const sgfsi_transform_kind *const sgfsi_transform_kinds[] = {
-    &sgfsi_transform_columns,      &sgfsi_transform_date,
-    &sgfsi_transform_categorical,  &sgfsi_transform_complete,
-    &sgfsi_transform_fill,         &sgfsi_transform_formula,
-    &sgfsi_transform_drop,         &sgfsi_transform_log1p,
-    &sgfsi_transform_project,      &sgfsi_transform_standardize,
-    &sgfsi_transform_keep_classes, &sgfsi_transform_limit,
-    &sgfsi_transform_split,        NULL};
+    &sgfsi_transform_columns,     &sgfsi_transform_amount,      &sgfsi_transform_date,
+    &sgfsi_transform_categorical, &sgfsi_transform_complete,    &sgfsi_transform_fill,
+    &sgfsi_transform_formula,     &sgfsi_transform_drop,        &sgfsi_transform_log1p,
+    &sgfsi_transform_project,     &sgfsi_transform_standardize, &sgfsi_transform_keep_classes,
+    &sgfsi_transform_limit,       &sgfsi_transform_split,       NULL};
 enum { MOST_KINDS = sizeof sgfsi_transform_kinds / sizeof *sgfsi_transform_kinds };
 
 /* ---- which steps, in which order ------------------------------------------------------------- */
@@ -58,17 +56,23 @@ static bool is_wanted(const sgfsi_transform_kind *kind, const sgfs_config *cfg,
     return any;
 }
 
-/* Dates come first, and then words: no other operation on columns knows what to do with them; nor
- * with missing values, which come next, nor with the columns of a formula before it made them. */
+/* What only readers look at comes first: amounts, dates, then words. No other operation on columns
+ * knows what to do with them; nor with missing values, which come next, nor with the columns of a
+ * formula before it made them. */
+static bool is_reading(const sgfsi_transform_kind *kind) {
+    return kind == &sgfsi_transform_amount || kind == &sgfsi_transform_date ||
+           kind == &sgfsi_transform_categorical;
+}
+
 static int64_t order_of(const sgfsi_transform *s, const sgfs_config *cfg) {
     bool missing = s->kind == &sgfsi_transform_complete || s->kind == &sgfsi_transform_fill ||
                    s->kind == &sgfsi_transform_formula;
     int64_t order = sgfsi_config_order(cfg, s->kind->key);
+    if (s->kind == &sgfsi_transform_amount) return -3;
     if (s->kind == &sgfsi_transform_date) return -2;
     if (s->kind == &sgfsi_transform_categorical) return -1;
     for (const sgfsi_transform_kind *const *k = sgfsi_transform_kinds; missing && *k != NULL; k++) {
-        bool column =
-            (*k)->keep == NULL && *k != &sgfsi_transform_categorical && *k != &sgfsi_transform_date;
+        bool column = (*k)->keep == NULL && !is_reading(*k);
         if (!column || !is_wanted(*k, cfg, s->head)) continue;
         int64_t other = sgfsi_config_order(cfg, (*k)->key);
         order = other < order ? other : order;

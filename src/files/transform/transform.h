@@ -4,7 +4,7 @@
  *     columns of the file -> operations, in the order given -> columns of the data
  *
  * An operation keeps some rows (--na, --keep-classes, --limit, --split) or changes the features
- * (--date, --categorical, --na, --drop, --log1p, --project, --standardize). Target, weights and exposure pass
+ * (--amount, --date, --categorical, --na, --drop, --log1p, --project, --standardize). Target, weights and exposure pass
  * through. Some operations have to look at rows before they can work: standardising needs means,
  * a column of words all its words. Each of them is one pass over the rows, in order, and sees what
  * the operations before it make of rows of the training part, whichever part is read.
@@ -110,6 +110,8 @@ bool sgfsi_recipe_named(const sgfsi_recipe *r); /* inputs are known by name, not
 sgfs_status sgfsi_recipe_columns(const sgfsi_recipe *r, int64_t n, const double *in, double *out,
                                  int64_t stride, int64_t *bad, sgfs_err *err);
 const sgfsi_dictionary *sgfsi_recipe_words(const sgfsi_recipe *r, int64_t input);
+/* Were the cells of an input column amounts (text/amount.h)? */
+bool sgfsi_recipe_amounts(const sgfsi_recipe *r, int64_t input);
 /* Are the numbers of an input column dates, in hours (text/date.h)? */
 bool sgfsi_recipe_dates(const sgfsi_recipe *r, int64_t input);
 /* Of such a column: the word that its columns of 0 and 1 leave out; NULL: none. */

@@ -10,6 +10,7 @@
 
 #include "base/number.h"
 #include "files/columns.h"
+#include "files/text/amount.h"
 #include "files/text/date.h"
 #include "files/text/looks.h"
 #include "files/transform/transform_kind.h"
@@ -448,8 +449,9 @@ static int64_t count_numbers(const sgfsi_dictionary *d, const char **other) {
     return numbers;
 }
 
-/* What to do about a column of words: leave it out, take dates apart, mend a few cells. */
-typedef enum remedy { DROP, DATE, MEND } remedy;
+/* What to do about a column of words: leave it out, take dates apart, take signs away, mend a few
+ * cells. */
+typedef enum remedy { DROP, DATE, AMOUNT, MEND, REMEDIES } remedy;
 
 /* --categorical auto takes what holds words. That a column of its words would be of use is doubtful
  * where nearly every row has another one, where they are thousands, where they are dates or
@@ -465,7 +467,10 @@ static bool is_odd(const sgfsi_transform *s, int64_t j, remedy *by, char *out, s
     const char *other = "";
     const int64_t numbers = count_numbers(d, &other), others = d->count - numbers;
     bool many = rows > 0 && 5 * count >= 4 * rows;
-    *by = sgfsi_words_are_dates(d->count, d->word) ? DATE : 10 * others <= numbers ? MEND : DROP;
+    *by = sgfsi_words_are_dates(d->count, d->word)     ? DATE
+          : sgfsi_words_are_amounts(d->count, d->word) ? AMOUNT
+          : 10 * others <= numbers                     ? MEND
+                                                       : DROP;
     if (*by == MEND)
         snprintf(out, room, "\"%.60s\" holds %lld different numbers and among them %s (\"%.40s\")",
                  s->in.name[j], (long long)numbers, others == 1 ? "one word" : "a few words",
@@ -473,6 +478,9 @@ static bool is_odd(const sgfsi_transform *s, int64_t j, remedy *by, char *out, s
     else if (*by == DATE)
         snprintf(out, room, "\"%.60s\" holds %lld different dates such as \"%.40s\"", s->in.name[j],
                  count, d->word[0]);
+    else if (*by == AMOUNT)
+        snprintf(out, room, "\"%.60s\" holds %lld different amounts such as \"%.40s\"",
+                 s->in.name[j], count, d->word[0]);
     else if (like != NULL)
         snprintf(out, room, "\"%.60s\" holds %lld different texts such as \"%.40s\"; %s",
                  s->in.name[j], count, d->word[0], like);
@@ -489,7 +497,7 @@ static bool is_odd(const sgfsi_transform *s, int64_t j, remedy *by, char *out, s
 
 /* All such columns in one sentence, as far as it goes, with what helps. */
 static sgfs_status refuse_odd_words(const sgfsi_transform *s, sgfs_err *err) {
-    char what[400], first[400] = "", all[300] = "", lists[3][200] = {"", "", ""}, help[480] = "";
+    char what[400], first[400] = "", all[300] = "", lists[REMEDIES][200] = {""}, help[480] = "";
     int64_t odd = 0, at = -1;
     const bool formula = ((const words *)s->self)->codes;
     unsigned char *named = sgfsi_arena_alloc(s->arena, s->in.cols + 1, 1);
@@ -507,7 +515,8 @@ static sgfs_status refuse_odd_words(const sgfsi_transform *s, sgfs_err *err) {
                      s->in.name[j]);
     }
     if (odd == 0) return SGFS_OK;
-    const char *drop = lists[DROP], *date = lists[DATE], *mend = lists[MEND];
+    const char *drop = lists[DROP], *date = lists[DATE], *amount = lists[AMOUNT],
+               *mend = lists[MEND];
     if (mend[0] != '\0')
         sgfsi_append(help, sizeof help,
                      "Correct the words among the numbers of %.80s, or write NA there and see --na",
@@ -515,6 +524,9 @@ static sgfs_status refuse_odd_words(const sgfsi_transform *s, sgfs_err *err) {
     if (date[0] != '\0')
         sgfsi_append(help, sizeof help, "%s--date %.80s makes year, month, weekday and hour of %s",
                      help[0] != '\0' ? "; " : "", date, strchr(date, ',') != NULL ? "them" : "it");
+    if (amount[0] != '\0')
+        sgfsi_append(help, sizeof help, "%s--amount %.80s takes the signs away",
+                     help[0] != '\0' ? "; " : "", amount);
     if (drop[0] != '\0' && help[0] != '\0')
         sgfsi_append(help, sizeof help, ", and --drop leaves the others out: --drop %.80s", drop);
     else if (drop[0] != '\0' && formula)

@@ -196,8 +196,9 @@ bool sgfsi_recipe_named(const sgfsi_recipe *r) {
 
 /* ---- new rows -------------------------------------------------------------------------------- */
 
-/* The step that knows dates, or words, of an input, and as which of its columns (*at) the input
- * reaches it; NULL: none does. Only dates come before words. */
+/* The step that knows amounts, dates or words of an input, and as which of its columns (*at) the
+ * input reaches it; NULL: none does. Only amounts, which stay where they are, and dates come before
+ * words. */
 static const sgfsi_transform *step_of(const sgfsi_recipe *r, const sgfsi_transform_kind *kind,
                                       int64_t input, int64_t *at) {
     *at = r->input_col[input];
@@ -205,6 +206,7 @@ static const sgfsi_transform *step_of(const sgfsi_recipe *r, const sgfsi_transfo
         const sgfsi_transform *s = &r->step[i];
         if (sgfsi_transform_rows(s)) continue;
         if (s->kind == kind) return s;
+        if (s->kind == &sgfsi_transform_amount) continue;
         if (s->kind != &sgfsi_transform_date || sgfsi_is_date(s, *at)) return NULL;
         *at = sgfsi_names_find(s->out.cols, s->out.name, s->in.name[*at]);
         if (*at < 0) return NULL;
@@ -228,6 +230,12 @@ bool sgfsi_recipe_dates(const sgfsi_recipe *r, int64_t input) {
     int64_t at;
     const sgfsi_transform *s = step_of(r, &sgfsi_transform_date, input, &at);
     return s != NULL && sgfsi_is_date(s, at);
+}
+
+bool sgfsi_recipe_amounts(const sgfsi_recipe *r, int64_t input) {
+    int64_t at;
+    const sgfsi_transform *s = step_of(r, &sgfsi_transform_amount, input, &at);
+    return s != NULL && sgfsi_is_amount(s, at);
 }
 
 sgfs_status sgfsi_recipe_zero_words(sgfsi_recipe *r, sgfs_err *err) {

@@ -118,11 +118,11 @@ typedef struct sgfsi_transform_kind {
     void (*need)(const sgfsi_transform *s, const unsigned char *out, unsigned char *in);
 } sgfsi_transform_kind;
 
-extern const sgfsi_transform_kind sgfsi_transform_columns, sgfsi_transform_date,
-    sgfsi_transform_categorical, sgfsi_transform_complete, sgfsi_transform_fill,
-    sgfsi_transform_formula, sgfsi_transform_drop, sgfsi_transform_log1p, sgfsi_transform_project,
-    sgfsi_transform_standardize, sgfsi_transform_keep_classes, sgfsi_transform_limit,
-    sgfsi_transform_split;
+extern const sgfsi_transform_kind sgfsi_transform_columns, sgfsi_transform_amount,
+    sgfsi_transform_date, sgfsi_transform_categorical, sgfsi_transform_complete,
+    sgfsi_transform_fill, sgfsi_transform_formula, sgfsi_transform_drop, sgfsi_transform_log1p,
+    sgfsi_transform_project, sgfsi_transform_standardize, sgfsi_transform_keep_classes,
+    sgfsi_transform_limit, sgfsi_transform_split;
 extern const sgfsi_transform_kind *const sgfsi_transform_kinds[]; /* NULL-terminated */
 
 /* The parts of --split. */
@@ -213,6 +213,9 @@ int sgfsi_words_compare(const char *a, const char *b);
  * numbers are none (after --na drop) come out as such. */
 void sgfsi_formula_zero(sgfsi_transform *s);
 void sgfsi_formula_lenient(sgfsi_transform *s);
+
+/* transform_amount.c: is column j that goes in one of amounts? */
+bool sgfsi_is_amount(const sgfsi_transform *s, int64_t j);
 
 /* transform_date.c: is column j that goes in one of dates? And: a month that no row of the run had
  * has 0 in all its columns. */

@@ -26,7 +26,7 @@ static bool before_formula(const sgfsi_recipe *r, int64_t i) {
 }
 
 /* The step that makes columns of words, where every later one takes rows entry by entry; or -1.
- * Those before it take whole rows: dates become numbers, and what a formula is made of. */
+ * Those before it take whole rows: amounts and dates are numbers, and what a formula is made of. */
 static int64_t words_step(const sgfsi_recipe *r) {
     int64_t at = -1;
     for (int64_t i = 0; i < r->steps; i++) {
@@ -37,7 +37,9 @@ static int64_t words_step(const sgfsi_recipe *r) {
         bool selects = s->kind->selects != NULL && s->kind->selects(s);
         if (s->kind->entries != NULL && !selects) at = i;
         else if (at >= 0 && whole) return -1;
-        else if (at < 0 && s->kind != &sgfsi_transform_date && !before_formula(r, i)) return -1;
+        else if (at < 0 && s->kind != &sgfsi_transform_amount && s->kind != &sgfsi_transform_date &&
+                 !before_formula(r, i))
+            return -1;
     }
     return at;
 }

@@ -477,8 +477,10 @@ sgfs_job *sgfs_check_grad_open(const sgfs_model *model, const sgfs_config *cfg, 
     sgfsi_check *c = sgfsi_job_new(&sgfsi_job_check_grad, sizeof *c, model != NULL ? cfg : NULL,
                                    "sgfs_check_grad_open: a model and a config are needed.", err);
     if (c == NULL) return NULL;
-    c->model = model;
-    return &c->job;
+    c->model = sgfsi_model_near(model, &c->job.arena); /* scores are looked at one by one */
+    if (c->model != NULL) return &c->job;
+    sgfs_job_free(&c->job);
+    return sgfsi_fail_memory(err, "the check"), NULL;
 }
 
 static void close_check(sgfs_job *job) {

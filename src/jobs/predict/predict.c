@@ -45,7 +45,7 @@ static sgfs_config *recall_config(const sgfs_draws *draws, const sgfs_config *cf
     if (status == SGFS_OK) status = sgfsi_reopen_choices(old, draws, "model.", err);
     if (status == SGFS_OK) status = sgfsi_reopen_choices(old, draws, "data.", err);
     if (status == SGFS_OK)
-        status = sgfs_config_set(old, "run.backend", sgfsi_config_text(cfg, "run.backend"), err);
+        status = sgfs_config_set(old, "run.device", sgfsi_config_text(cfg, "run.device"), err);
     if (status == SGFS_OK) return old;
     sgfs_config_free(old);
     return NULL;

@@ -373,6 +373,16 @@ static int64_t put_kind(const sgfsi_report *r, const sgfsi_picture_kind *kind, F
     return count;
 }
 
+/* Has a parameter any picture? Those of a single draw are none. */
+static bool is_drawn(const sgfsi_report *r, int64_t param) {
+    bool any = false;
+    for (int64_t i = 0; i < r->pictures; i++) {
+        const sgfsi_picture *p = &r->picture[i];
+        any = any || (p->kind->of == SGFSI_OF_PARAMETER && p->param == param && p->svg != NULL);
+    }
+    return any;
+}
+
 static void put_parameters(const sgfsi_report *r, FILE *f) {
     const sgfs_summary *s = r->run[0].summary;
     fputs("<section>\n<h2 id=\"parameters\">Pictures of parameters</h2>\n", f);
@@ -388,6 +398,7 @@ static void put_parameters(const sgfsi_report *r, FILE *f) {
     put_notes(r, SGFSI_OF_PARAMETER, f);
     for (int64_t k = 0; k < r->show && r->without[0] == '\0'; k++) {
         const sgfs_summary_row *row = &s->row[r->shown[k]];
+        if (!is_drawn(r, r->shown[k])) continue;
         fputs("<section data-name=\"", f);
         put(f, row->name);
         fputs("\">\n<h3>", f);

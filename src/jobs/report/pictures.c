@@ -164,7 +164,7 @@ static const char *draw_density(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
     sgfsi_plot_end(f);
     fprintf(f, "unset ytics\nunset grid\nset border 1\nset yrange [0:*]\nset xrange [%s:%s]\n",
             SGFSI_DIGITS(first, 8), SGFSI_DIGITS(last, 8));
-    if (r->runs > 1) fputs("set key top right\n", f);
+    if (r->runs > 1) fputs("set key below horizontal samplen 1 font ',10'\n", f);
     if (is_text(r)) {
         fputs("plot $d0 using 1:2 with lines notitle\n", f);
     } else {

@@ -268,8 +268,23 @@ static double opening_seconds(const sgfs_draws *d) {
     return seconds >= 0 ? seconds : 0;
 }
 
+/* Of the chain that took longest. */
+static double longest_seconds(const sgfsi_report *r) {
+    double longest = 0;
+    for (int64_t k = 0; k < r->runs; k++) {
+        const sgfs_draws *d = r->run[k].draws;
+        for (int64_t c = 0; c < d->chains; c++) {
+            const sgfsi_chain_info *info = &d->chain[c].info;
+            longest =
+                fmax(longest, opening_seconds(d) + info->warmup_seconds + info->sample_seconds);
+        }
+    }
+    return longest;
+}
+
 static const char *draw_time(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
     enum { MOST = 16 };
+    const double unit = longest_seconds(r) < 1 ? 1000 : 1; /* milliseconds */
     double warm = 0, sampling = 0, opening = 0;
     int64_t bars = 0;
     sgfsi_plot_data(f, 0);
@@ -280,11 +295,12 @@ static const char *draw_time(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
             if (k == 0) warm += info->warmup_seconds, sampling += info->sample_seconds;
             if (k == 0) opening = opening_seconds(d);
             if (bars == MOST || (r->runs > 1 && c > 0)) continue;
-            double last = opening_seconds(d);
+            double opened = unit * opening_seconds(d),
+                   warmed = opened + unit * info->warmup_seconds;
             bars++;
-            sgfsi_plot_row(f, 4,
-                           (double[]){-(double)bars, last, last + info->warmup_seconds,
-                                      last + info->warmup_seconds + info->sample_seconds});
+            sgfsi_plot_row(
+                f, 4,
+                (double[]){-(double)bars, opened, warmed, warmed + unit * info->sample_seconds});
         }
     }
     sgfsi_plot_end(f);
@@ -303,13 +319,13 @@ static const char *draw_time(sgfsi_report *r, sgfsi_picture *p, FILE *f) {
     fprintf(
         f,
         ")\nunset grid\nset grid x lt 1 lw 0.6 lc rgb %s\nset key outside top center horizontal\n"
-        "set xlabel 'seconds'\nset yrange [-%lld.6:-0.4]\nset xrange [0:*]\nset style fill solid "
+        "set xlabel '%s'\nset yrange [-%lld.6:-0.4]\nset xrange [0:*]\nset style fill solid "
         "0.9 noborder\nplot $d0 using 2:1:(0):2:($1-0.32):($1+0.32) with boxxyerror lc rgb %s "
         "title 'opening', $d0 using 3:1:2:3:($1-0.32):($1+0.32) with boxxyerror lc rgb %s title "
         "'warm-up', $d0 using 4:1:3:4:($1-0.32):($1+0.32) with boxxyerror lc rgb %s title "
         "'sampling'\n",
-        SGFSI_PLOT_FAINT, (long long)bars, SGFSI_PLOT_MID, sgfsi_plot_colour(5),
-        sgfsi_plot_colour(0));
+        SGFSI_PLOT_FAINT, unit > 1 ? "milliseconds" : "seconds", (long long)bars, SGFSI_PLOT_MID,
+        sgfsi_plot_colour(5), sgfsi_plot_colour(0));
     snprintf(
         p->alt, sizeof p->alt,
         "Time of the first run: %s s to open it, then %s s of warm-up and %s s of sampling over "

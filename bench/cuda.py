@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""Iterations on a GPU beside those of the processor, and of JAX on the same GPU, in one run: the table of docs/gpu.md.
+
+    python3 bench/cuda.py --program build/sgfs [--quick] [--no-peers] [--markdown FILE]
+
+Rows are made up, in single precision. A time is that of one iteration after warm-up, from the run's own clock; of JAX
+the same arithmetic in a compiled loop (scan), in double precision: gather a batch, its scores, their covariance into an
+average, a Cholesky factor and two solves for SGFS-f; gather, gradient and noise for SGLD. Both factor in every
+iteration (--fisher-every 1), which sgfs does not do by itself."""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+# sampler, parameters, rows of a batch, iterations
+SETTINGS = [("sgfs-f", 51, 500, 2000), ("sgfs-f", 940, 2000, 200), ("sgfs-f", 2647, 500, 60), ("sgld", 51, 500, 4000),
+            ("sgld", 940, 2000, 1000)]
+ROWS = 10000
+
+
+def make_rows(folder, parameters):
+    """A logistic regression of so many parameters, intercept included; the target is the last column."""
+    path = folder / f"rows{parameters}.npy"
+    if not path.exists():
+        make = np.random.default_rng(parameters)
+        x = make.standard_normal((ROWS, parameters - 1))
+        beta = make.standard_normal(parameters - 1) / np.sqrt(parameters)
+        y = make.uniform(size=ROWS) < 1 / (1 + np.exp(-x @ beta))
+        np.save(path, np.column_stack([x, y]).astype(np.float32))
+    return path
+
+
+def ours(program, folder, device, setting):
+    """Microseconds of an iteration; a sentence where it does not work."""
+    sampler, parameters, batch, iterations = setting
+    out = folder / "fit.run"
+    words = [program, "sample", "logistic", "--data", make_rows(folder, parameters), "--sampler", sampler, "--batch",
+             batch, "--chains", 1, "--threads", 1, "--warmup", max(iterations // 4, 20), "--draws", iterations, "--thin",
+             iterations, "--device", device, "--out", out, "--overwrite", "--quiet"]
+    if sampler == "sgfs-f":
+        words += ["--fisher-every", 1, "--fisher-update", "refactor"]
+    else:
+        words += ["--epsilon", 1e-6]
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=600)
+    if done.returncode not in (0, 7):
+        return done.stderr.strip().splitlines()[-1][:200]
+    told = subprocess.run([program, "summary", str(out), "--json"], capture_output=True, text=True, timeout=60)
+    found = json.loads(told.stdout)
+    return 1e6 * found["sample_seconds"] / iterations
+
+
+def jax_of(folder, setting):
+    """The same by JAX: microseconds, or None where there is no JAX or no GPU for it."""
+    try:
+        import jax
+        import jax.numpy as jnp
+        from jax import lax, random
+        jax.config.update("jax_enable_x64", True)
+        if jax.default_backend() != "gpu":
+            return None
+    except Exception:  # whatever it says, it is not there
+        return None
+    sampler, parameters, batch, iterations = setting
+    rows = jnp.asarray(np.load(make_rows(folder, parameters)), jnp.float64)
+    x, y = jnp.concatenate([jnp.ones((ROWS, 1)), rows[:, :-1]], 1), rows[:, -1]
+    identity = jnp.eye(parameters)
+
+    def step(state, key):
+        theta, average = state
+        one, other = random.split(key)
+        at = random.randint(one, (batch,), 0, ROWS)
+        b = x[at]
+        residual = y[at] - jax.nn.sigmoid(b @ theta)
+        gradient = ROWS * (b.T @ residual) / batch - theta
+        noise = random.normal(other, (parameters,))
+        if sampler == "sgld":
+            return (theta + 5e-7 * gradient + 1e-3 * noise, average), None
+        scores = residual[:, None] * b
+        scores = scores - scores.mean(0)
+        average = 0.98 * average + 0.02 * (scores.T @ scores) / (batch - 1)
+        L = jnp.linalg.cholesky(ROWS * (ROWS + batch) / batch * average + 2 * identity)
+        half = jax.scipy.linalg.solve_triangular(L, gradient, lower=True) + noise
+        return (theta + 0.4 * jax.scipy.linalg.solve_triangular(L, half, lower=True, trans=1), average), None
+
+    run = jax.jit(lambda state, keys: lax.scan(step, state, keys)[0])
+    state = (jnp.zeros(parameters), 0.25 * identity)
+    keys = random.split(random.PRNGKey(1), iterations)
+    jax.block_until_ready(run(state, keys))
+    begin = time.perf_counter()
+    jax.block_until_ready(run(state, keys))
+    return 1e6 * (time.perf_counter() - begin) / iterations
+
+
+def shown(x):
+    return "" if x is None else x if isinstance(x, str) else f"{x:.3g}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the iterations")
+    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--markdown", help="write the table there, too")
+    given = parser.parse_args()
+    program = str(pathlib.Path(given.program).resolve())
+    lines = ["| sampler | D | n | processor, one thread | GPU | JAX, the same GPU |", "|---|---|---|---|---|---|"]
+    print("microseconds of an iteration", *lines, sep="\n", flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for sampler, parameters, batch, iterations in SETTINGS:
+            setting = (sampler, parameters, batch, max(iterations // 10, 10) if given.quick else iterations)
+            short = (*setting[:3], max(setting[3] // 10, 5))
+            found = [ours(program, folder, "blas", short), ours(program, folder, "cuda", setting),
+                     None if given.no_peers else jax_of(folder, setting)]
+            lines.append(f"| {sampler} | {parameters} | {batch} | " + " | ".join(map(shown, found)) + " |")
+            print(lines[-1], flush=True)
+    if given.markdown:
+        pathlib.Path(given.markdown).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

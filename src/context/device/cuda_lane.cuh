@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ * cuda_lane.cuh: what the files of the plug-in for NVIDIA GPUs share (cuda_plugin.cu). The only header
+ * that includes CUDA's.
+ *
+ * Each thread that calls has a lane of its own on the GPU: a stream, in which its operations follow
+ * each other, and a strip of numbers that lies twice, in pinned memory of the host and on the GPU.
+ * An operation takes what it needs of the strip, copies the host's vectors there, and starts its
+ * kernels. Only one that hands numbers back waits for them (settle); then the strip is free again.
+ *
+ *     if (!begin(l, m + k)) return lose(y, m);     room for m + k numbers of the host
+ *     const double *there = up(l, k, v);
+ *     double *sums = take(l, m);
+ *     ... kernels ...
+ *     down(l, m, sums, y);
+ *     settle(l);                                   y is there now
+ *
+ * The first call of CUDA's that fails is remembered with its reason. From then on no operation does
+ * anything, and what goes back to the host is NaN, which ends whatever was going on.
+ */
+#pragma once
+
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+
+#include "context/device/device.h"
+
+struct cuda_state; /* an opened device: cuda_plugin.cu */
+
+static constexpr int DUES = 4, THREADS = 256;
+
+struct lane {
+    cuda_state *home;
+    uint64_t owner; /* which thread */
+    cudaStream_t stream;
+    cublasHandle_t blas;
+    double *pinned, *far; /* the strip, `room` numbers of which `used` are taken */
+    int64_t room, used;
+    double *scratch; /* on the GPU */
+    int64_t scratch_room;
+    struct {
+        double *to;
+        const double *pinned;
+        int64_t n;
+    } due[DUES]; /* what is on its way to the host */
+    int dues;
+    lane *next;
+};
+
+lane *lane_of(const sgfs_device *dev);
+bool fine(lane *l, cudaError_t code, const char *what); /* remembers why it is not */
+bool fine(lane *l, cublasStatus_t code, const char *what);
+bool works(const lane *l); /* nothing has failed so far */
+
+bool begin(lane *l, int64_t numbers);
+double *take(lane *l, int64_t n);                           /* on the GPU */
+const double *up(lane *l, int64_t n, const double *host);   /* a copy on the GPU */
+const int64_t *up(lane *l, int64_t n, const int64_t *host); /* the same for row numbers */
+bool is_far(const double *A);                               /* is it an address of the GPU's? */
+void down(lane *l, int64_t n, const double *from, double *host);
+void settle(lane *l);
+void lose(double *x, int64_t n); /* x = NaN */
+/* n numbers of the lane's own on the GPU, until the next such call; NULL: memory is out. */
+double *scratch_of(lane *l, int64_t n);
+
+static inline int64_t pieces(int64_t n, int64_t size) {
+    return (n + size - 1) / size;
+}
+/* What `take` and `up` use up for n numbers: pieces begin at multiples of a line of memory. */
+static inline int64_t rounded(int64_t n) {
+    return pieces(n, 16) * 16;
+}
+static inline int at_least_one(int64_t n) { /* cuBLAS wants row lengths that are no less */
+    return n > 1 ? (int)n : 1;
+}
+
+/* One thread for each of `count` items, which get their number from `item`; the other form for
+ * threads of a block that wait for each other. */
+#ifndef EACH
+#define EACH(l, kernel, count, ...)                                                                \
+    do {                                                                                           \
+        if ((count) > 0)                                                                           \
+            kernel<<<(unsigned)pieces((count), THREADS), THREADS, 0, (l)->stream>>>(__VA_ARGS__);  \
+    } while (0)
+#define TOGETHER(l, kernel, blocks, threads, ...)                                                  \
+    kernel<<<(unsigned)(blocks), (unsigned)(threads), 0, (l)->stream>>>(__VA_ARGS__)
+#endif
+
+/* A warp: sum += X Y', X and Y 8 x 4, of which thread 4 i + j has X_ij and Y_ij, and of the sum
+ * numbers 2 j and 2 j + 1 of row i. */
+#ifndef ADD_PRODUCT
+__device__ static inline void add_product(double sum[2], double x, double y) {
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+        : "+d"(sum[0]), "+d"(sum[1])
+        : "d"(x), "d"(y));
+}
+#endif
+
+__device__ static inline int64_t item(void) {
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+/* cuda_rows.cu */
+void *cuda_keep_rows(const sgfs_device *dev, const sgfsi_stored *rows);
+void cuda_drop_rows(const sgfs_device *dev, void *kept);
+void cuda_gather(const sgfs_device *dev, const void *kept, const int64_t *row, int64_t first,
+                 int64_t n, double *X);
+void cuda_softmax(const sgfs_device *dev, const sgfsi_softmax *s);
+void cuda_unit_less(const sgfs_device *dev, int64_t n, int64_t k, const double *at, double *P);
+void cuda_outer(const sgfs_device *dev, const sgfsi_outer *o, double *B, int64_t stride);
+void cuda_squares(const sgfs_device *dev, int64_t n, int64_t k, const double *v, const double *X,
+                  double *ss);
+void cuda_exp(const sgfs_device *dev, int64_t n, const double *x, double *y);
+void cuda_log1p(const sgfs_device *dev, int64_t n, const double *x, double *y);
+
+void cuda_outer_sums(const sgfs_device *dev, int64_t count, const sgfsi_outer *o, double a,
+                     double b, const double *ones, double *y);
+void cuda_outer_squares(const sgfs_device *dev, int64_t count, const sgfsi_outer *o, double *room,
+                        int64_t size, double *ss);
+
+/* cuda_layers.cu */
+void cuda_activate(const sgfs_device *dev, sgfsi_unit unit, int64_t n, int64_t h, double *A,
+                   double *V);
+void cuda_slope(const sgfs_device *dev, sgfsi_unit unit, int64_t n, int64_t h, const double *V,
+                const double *B, double *C);
+void cuda_classes(const sgfs_device *dev, const sgfsi_classes *c);
+void cuda_boltzmann(const sgfs_device *dev, const sgfsi_boltzmann *b);
+
+/* cuda_matrix.cu */
+void cuda_minus(const sgfs_device *dev, int64_t n, const double *A, const double *B, double *C);
+double cuda_dot(const sgfs_device *dev, int64_t n, const double *x, const double *y);
+void cuda_axpy(const sgfs_device *dev, int64_t n, double a, const double *x, double *y);
+void cuda_gemv(const sgfs_device *dev, int64_t m, int64_t k, double a, const double *X,
+               const double *v, double b, double *y);
+void cuda_gemv_t(const sgfs_device *dev, int64_t m, int64_t k, double a, const double *X,
+                 const double *v, double b, double *y);
+void cuda_gemm_tn(const sgfs_device *dev, int64_t m, int64_t r, int64_t c, double a,
+                  const double *A, const double *B, double b, double *C);
+void cuda_gemm_nt(const sgfs_device *dev, int64_t m, int64_t r, int64_t k, double a,
+                  const double *A, const double *B, double b, double *C);
+void cuda_gemm_nn(const sgfs_device *dev, int64_t m, int64_t r, int64_t k, double a,
+                  const double *A, const double *B, double b, double *C);
+void cuda_syrk_t(const sgfs_device *dev, int64_t m, int64_t k, double a, const double *X, double b,
+                 double *C);
+void cuda_symv(const sgfs_device *dev, int64_t D, const double *A, const double *x, double *y);
+void cuda_times(const sgfs_device *dev, int64_t n, double a, double *A);
+void cuda_combine(const sgfs_device *dev, int64_t D, double b, const double *B, double c,
+                  const double *C, double *A);
+void cuda_add_diag(const sgfs_device *dev, int64_t D, double c, const double *d, double *A);
+void cuda_get_diag(const sgfs_device *dev, int64_t D, const double *A, double *d);
+double cuda_trace(const sgfs_device *dev, int64_t D, const double *A);
+void cuda_transpose(const sgfs_device *dev, int64_t D, double *A);
+
+/* cuda_factor.cu */
+int64_t cuda_potrf(const sgfs_device *dev, int64_t D, double *A);
+void cuda_unpotrf(const sgfs_device *dev, int64_t D, double *L);
+void cuda_potri(const sgfs_device *dev, int64_t D, double *L);
+void cuda_invert_factor(const sgfs_device *dev, int64_t D, const double *L, double *A);
+int64_t cuda_chol_update(const sgfs_device *dev, int64_t D, int64_t n, double *L, double *X,
+                         double *work);
+int64_t cuda_inv_update(const sgfs_device *dev, int64_t D, int64_t n, double *P, double *X,
+                        double *work);
+void cuda_trsv(const sgfs_device *dev, int64_t D, const double *L, bool transposed, double *x);
+void cuda_solve_noisy(const sgfs_device *dev, int64_t D, const double *L, double a, const double *z,
+                      double *x);
+void cuda_trmv(const sgfs_device *dev, int64_t D, const double *L, bool transposed, double *x);

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""--device cuda and auto where there is no GPU, and on a pretended one (tests/cuda/pretended), whose plug-in lies beside a
+copy of the program: each sentence and exit code of docs/gpu.md, draws that are those of blas up to rounding, and runs
+that lose their GPU."""
+import os
+import pathlib
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from cli_program import PROGRAM
+
+BUILD = pathlib.Path(os.environ.get("SGFS_BUILD", pathlib.Path(PROGRAM or "/").parent))
+PRETENDED = BUILD / "tests" / "pretended" / "libsgfs_cuda.so"
+pretended = pytest.mark.skipif(not PRETENDED.exists(), reason="no compiler of C++: there is no pretended GPU")
+SAMPLE = ("sample", "logistic", "--data", "d.csv", "--sampler", "sgfs-f", "--batch", "100", "--chains", "2", "--warmup",
+          "100", "--draws", "100", "--thin", "1", "--seed", "3")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A folder with a table; plain: the program alone; gpu: beside the pretended plug-in."""
+    folder = tmp_path_factory.mktemp("gpu")
+    make = np.random.default_rng(17)
+    x = make.standard_normal((400, 3))
+    y = make.uniform(size=400) < 1 / (1 + np.exp(-x @ [1, -0.5, 0.2]))
+    np.savetxt(folder / "d.csv", np.column_stack([x, y]), delimiter=",", header="a,b,c,y", comments="", fmt="%.6f")
+    for place in ("plain", "gpu"):
+        (folder / place).mkdir()
+        shutil.copy(PROGRAM, folder / place / "sgfs")
+    if PRETENDED.exists():
+        shutil.copy(PRETENDED, folder / "gpu")
+    return folder
+
+
+def run(site, place, *words, **environment):
+    return subprocess.run([site / place / "sgfs", *map(str, words)], cwd=site, capture_output=True, text=True, timeout=120,
+                          env={**os.environ, **environment})
+
+
+def draws(site, name):
+    done = run(site, "plain", "export", name, name + ".csv", "--overwrite")
+    assert done.returncode == 0, done.stderr
+    return np.genfromtxt(site / (name + ".csv"), delimiter=",", skip_header=1)
+
+
+def test_without_the_plug_in(site):
+    done = run(site, "plain", *SAMPLE, "--device", "cuda")
+    assert done.returncode == 2 and "--device cuda needs libsgfs_cuda.so" in done.stderr and "make cuda" in done.stderr
+    done = run(site, "plain", *SAMPLE, "--device", "auto", "--out", "auto.run")
+    assert done.returncode == 0 and "--device auto: the processor" in done.stderr
+
+
+def test_words_that_are_no_device(site):
+    for word in ("gpu", "cuda:", "cuda:x", "blas:1"):
+        done = run(site, "plain", *SAMPLE, "--device", word)
+        assert done.returncode == 2 and f'not "{word}"' in done.stderr, done.stderr
+
+
+def test_a_plug_in_of_another_kind(site):
+    (site / "odd").mkdir()
+    shutil.copy(PROGRAM, site / "odd" / "sgfs")
+    (site / "odd" / "libsgfs_cuda.so").write_bytes(b"no library")
+    done = run(site, "odd", *SAMPLE, "--device", "cuda")
+    assert done.returncode == 3 and "libsgfs_cuda.so" in done.stderr, done.stderr
+
+
+@pretended
+def test_without_a_gpu(site):
+    done = run(site, "gpu", *SAMPLE, "--device", "cuda", SGFS_PRETENDED_CARDS="0")
+    assert done.returncode == 2 and "no CUDA-capable device is detected" in done.stderr, done.stderr
+    done = run(site, "gpu", *SAMPLE, "--device", "cuda:2", SGFS_PRETENDED_CARDS="2")
+    assert done.returncode == 2 and "There is no GPU 2: this machine has 2" in done.stderr, done.stderr
+
+
+@pretended
+@pytest.mark.parametrize("sampler", ["sgfs-f", "sgld"])
+def test_draws_are_those_of_the_processor(site, sampler):
+    words = [sampler if w == "sgfs-f" else w for w in SAMPLE] + (["--epsilon", "1e-4"] if sampler == "sgld" else [])
+    for name, device, place in (("a.run", "blas", "plain"), ("b.run", "cuda", "gpu"), ("c.run", "cuda:0", "gpu")):
+        done = run(site, place, *words, "--device", device, "--out", name, "--overwrite")
+        assert done.returncode in (0, 7), done.stderr
+    here, there, again = draws(site, "a.run"), draws(site, "b.run"), draws(site, "c.run")
+    assert here.shape == there.shape and np.nanmax(abs(here - there) / (1 + abs(here))) < 1e-9
+    assert np.array_equal(there, again, equal_nan=True)
+
+
+@pretended
+def test_a_run_goes_on_where_it_stopped(site):
+    done = run(site, "gpu", *SAMPLE, "--device", "cuda", "--out", "long.run")
+    assert done.returncode in (0, 7), done.stderr
+    half = [w if w != "100" or SAMPLE[i - 1] != "--draws" else "40" for i, w in enumerate(SAMPLE)]
+    done = run(site, "gpu", *half, "--device", "cuda", "--out", "half.run")
+    assert done.returncode in (0, 7), done.stderr
+    done = run(site, "gpu", "sample", "--resume", "half.run", "--draws", "100")
+    assert done.returncode in (0, 7), done.stderr
+    assert np.array_equal(draws(site, "long.run"), draws(site, "half.run"), equal_nan=True)
+
+
+@pretended
+def test_too_little_memory(site):
+    done = run(site, "gpu", *SAMPLE, "--device", "cuda", SGFS_PRETENDED_BYTES="20000")
+    assert done.returncode == 2 and "bytes" in done.stderr and "of its 20000 are free" in done.stderr, done.stderr
+
+
+@pretended
+def test_a_gpu_that_is_lost(site):
+    (site / "lost.run").unlink(missing_ok=True)
+    done = run(site, "gpu", *SAMPLE, "--device", "cuda", "--out", "lost.run", SGFS_PRETENDED_LOSS="4000")
+    assert done.returncode == 5 and "The work on the device cuda cannot go on: GPU 0 (pretended GPU): " in done.stderr, done.stderr
+    assert "sgfs sample --resume lost.run" in done.stderr
+    kept = draws(site, "lost.run")
+    assert 2 <= len(kept) < 200 and np.isfinite(kept[:, -1]).all(), done.stderr
+
+
+@pretended
+def test_what_a_gpu_does_nothing_for(site):
+    (site / "d.svm").write_text("".join(f"{i % 2} 1:{i % 7} 2:{i % 5}\n" for i in range(200)), encoding="utf-8")
+    done = run(site, "gpu", "sample", "logistic", "--data", "d.svm", *SAMPLE[4:], "--device", "cuda", "--out", "s.run")
+    assert done.returncode in (0, 7) and "--device cuda can do nothing for sparse rows" in done.stderr, done.stderr
+    done = run(site, "gpu", "sample", "logistic", "--data", "d.csv", "--sampler", "nuts", "--draws", "100", "--device",
+               "cuda", "--out", "n.run", "--overwrite")
+    assert done.returncode in (0, 7) and "--device cuda can do nothing for it" in done.stderr, done.stderr
+
+
+@pretended
+def test_auto_takes_it_where_it_pays(site):
+    make = np.random.default_rng(5)
+    x = make.standard_normal((700, 220)).astype(np.float32)
+    y = (make.uniform(size=700) < 0.5).astype(np.float32)
+    np.save(site / "wide.npy", np.column_stack([x, y]))
+    words = ("sample", "logistic", "--data", "wide.npy", "--sampler", "sgfs-f", "--chains", "1", "--warmup", "2",
+             "--draws", "2", "--fisher-fill", "0.5", "--fisher-ridge", "0.1", "--device", "auto", "--out", "w.run",
+             "--overwrite")
+    done = run(site, "gpu", *words)
+    assert "--device auto: the GPU, pretended GPU" in done.stderr, done.stderr
+    done = run(site, "gpu", *words, SGFS_PRETENDED_BYTES="1000000")
+    assert "--device auto: the processor, as the GPU has" in done.stderr, done.stderr
+    done = run(site, "gpu", *words, SGFS_PRETENDED_CARDS="0")
+    assert "--device auto: the processor." in done.stderr and done.returncode in (0, 7), done.stderr

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: MIT
+ * cuda_runtime.h: as much of CUDA as the plug-in uses, pretended on the processor at hand, so that
+ * every kernel is run and compared where there is no GPU (tests/CMakeLists.txt builds it).
+ *
+ * Threads of a kernel go one after another; those that wait for each other are fibers, of which the
+ * next one goes on where one waits. Memory of the pretended GPU is ordinary memory, behind a page
+ * that nobody may touch, and known by its addresses: whoever hands an address of the host's to a
+ * kernel is not found out, but whoever goes beyond an array is, with a sanitizer.
+ * SGFS_PRETENDED_BYTES in the environment is how much of it there is, SGFS_PRETENDED_CARDS how many
+ * GPUs, and SGFS_PRETENDED_LOSS after how many launches the GPU is lost.
+ */
+#pragma once
+
+#include <setjmp.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __shared__    static thread_local
+#define __restrict__
+
+struct pretended_index {
+    unsigned x;
+};
+inline thread_local pretended_index threadIdx, blockIdx, blockDim, gridDim;
+
+/* ---- status ---------------------------------------------------------------------------------- */
+
+enum cudaError_t {
+    cudaSuccess,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorNoDevice = 100,
+    cudaErrorLaunchFailure = 719
+};
+inline const char *cudaGetErrorString(cudaError_t code) {
+    switch (code) {
+    case cudaSuccess: return "no error";
+    case cudaErrorMemoryAllocation: return "out of memory";
+    case cudaErrorNoDevice: return "no CUDA-capable device is detected";
+    case cudaErrorLaunchFailure: return "unspecified launch failure";
+    }
+    return "?";
+}
+
+inline int64_t pretended_number(const char *name, int64_t otherwise) {
+    const char *text = std::getenv(name);
+    return text != nullptr ? std::atoll(text) : otherwise;
+}
+
+inline std::mutex pretended_lock;
+inline std::map<const char *, size_t> pretended_memory;
+inline int64_t pretended_used, pretended_launches;
+inline bool pretended_lost;
+
+inline cudaError_t pretended_state() {
+    return pretended_lost ? cudaErrorLaunchFailure : cudaSuccess;
+}
+
+/* ---- the device ------------------------------------------------------------------------------ */
+
+struct cudaDeviceProp {
+    char name[256];
+    int major, minor;
+};
+inline cudaError_t cudaGetDeviceCount(int *count) {
+    *count = static_cast<int>(pretended_number("SGFS_PRETENDED_CARDS", 1));
+    return *count > 0 ? cudaSuccess : cudaErrorNoDevice;
+}
+inline cudaError_t cudaSetDevice(int) {
+    return cudaSuccess;
+}
+inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *is, int) {
+    std::snprintf(is->name, sizeof is->name, "pretended GPU");
+    is->major = is->minor = 0;
+    return cudaSuccess;
+}
+inline cudaError_t cudaDriverGetVersion(int *version) {
+    *version = 13000;
+    return cudaSuccess;
+}
+inline cudaError_t cudaRuntimeGetVersion(int *version) {
+    *version = 13000;
+    return cudaSuccess;
+}
+inline cudaError_t cudaGetLastError() {
+    return pretended_state();
+}
+
+inline double rsqrt(double x) {
+    return 1 / std::sqrt(x);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+inline int64_t pretended_bytes() {
+    return pretended_number("SGFS_PRETENDED_BYTES", int64_t{1} << 32);
+}
+inline cudaError_t cudaMemGetInfo(size_t *left, size_t *all) {
+    std::lock_guard<std::mutex> guard(pretended_lock);
+    *all = static_cast<size_t>(pretended_bytes());
+    *left = *all - static_cast<size_t>(pretended_used);
+    return cudaSuccess;
+}
+inline cudaError_t cudaMalloc(void **A, size_t bytes) {
+    std::lock_guard<std::mutex> guard(pretended_lock);
+    if (pretended_lost) return cudaErrorLaunchFailure;
+    if (pretended_used + static_cast<int64_t>(bytes) > pretended_bytes())
+        return cudaErrorMemoryAllocation;
+    char *at = static_cast<char *>(std::malloc(bytes + 1));
+    std::memset(at, 0xff, bytes); /* NaN */
+    pretended_memory[at] = bytes;
+    pretended_used += static_cast<int64_t>(bytes);
+    *A = at;
+    return cudaSuccess;
+}
+inline cudaError_t cudaFree(void *A) {
+    std::lock_guard<std::mutex> guard(pretended_lock);
+    auto found = pretended_memory.find(static_cast<char *>(A));
+    if (A == nullptr) return cudaSuccess;
+    if (found == pretended_memory.end()) std::abort();
+    pretended_used -= static_cast<int64_t>(found->second);
+    pretended_memory.erase(found);
+    std::free(A);
+    return cudaSuccess;
+}
+inline cudaError_t cudaMallocHost(void **A, size_t bytes) {
+    *A = std::malloc(bytes);
+    std::memset(*A, 0xff, bytes);
+    return pretended_state();
+}
+inline cudaError_t cudaFreeHost(void *A) {
+    std::free(A);
+    return cudaSuccess;
+}
+enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice };
+struct cudaPointerAttributes {
+    cudaMemoryType type;
+};
+inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *is, const void *A) {
+    std::lock_guard<std::mutex> guard(pretended_lock);
+    const char *at = static_cast<const char *>(A);
+    auto next = pretended_memory.upper_bound(at);
+    is->type = cudaMemoryTypeUnregistered;
+    if (next == pretended_memory.begin()) return cudaSuccess;
+    --next;
+    if (at < next->first + next->second) is->type = cudaMemoryTypeDevice;
+    return cudaSuccess;
+}
+enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
+inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind) {
+    std::memcpy(to, from, bytes);
+    return pretended_state();
+}
+
+/* ---- streams: everything is done at once ------------------------------------------------------ */
+
+typedef struct pretended_stream *cudaStream_t;
+enum { cudaStreamNonBlocking = 1 };
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *, unsigned) {
+    return pretended_state();
+}
+inline cudaError_t cudaStreamDestroy(cudaStream_t) {
+    return cudaSuccess;
+}
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) {
+    return pretended_state();
+}
+inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                                   cudaStream_t) {
+    return cudaMemcpy(to, from, bytes, kind);
+}
+inline cudaError_t cudaMemsetAsync(void *A, int byte, size_t bytes, cudaStream_t) {
+    std::memset(A, byte, bytes);
+    return pretended_state();
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+struct jmp_buf_of {
+    jmp_buf here;
+};
+
+/* The fibers of a block, what each waits for, and what it holds up for the others (__shfl_sync). */
+enum pretended_wait : char { PRETENDED_GOES, PRETENDED_BLOCK, PRETENDED_WARP, PRETENDED_DONE };
+enum { PRETENDED_LANES = 32 }; /* of a warp */
+struct pretended_block {
+    ucontext_t home;
+    std::deque<ucontext_t> fiber;
+    jmp_buf back;               /* to whoever runs the fibers: a switch without a system call */
+    std::deque<jmp_buf_of> at_rest; /* where each of them waits */
+    std::vector<char> begun;
+    std::deque<std::vector<char>> stack;
+    std::vector<pretended_wait> waits;
+    std::vector<double> held;
+    std::function<void()> work;
+    unsigned at;
+};
+inline thread_local pretended_block pretended;
+
+inline void pretended_stop(pretended_wait why) {
+    pretended.waits[pretended.at] = why;
+    if (_setjmp(pretended.at_rest[pretended.at].here) == 0) _longjmp(pretended.back, 1);
+}
+/* It is there for the next kernel, too. */
+inline void pretended_fiber() {
+    for (;;) {
+        pretended.work();
+        pretended_stop(PRETENDED_DONE);
+    }
+}
+inline void __syncthreads() {
+    pretended_stop(PRETENDED_BLOCK);
+}
+inline double __shfl_sync(unsigned, double x, int from) {
+    unsigned me = threadIdx.x;
+    pretended.held[me] = x;
+    pretended_stop(PRETENDED_WARP);
+    double got = pretended.held[me / PRETENDED_LANES * PRETENDED_LANES + static_cast<unsigned>(from)];
+    pretended_stop(PRETENDED_WARP);
+    return got;
+}
+
+/* add_product of cuda_lane.cuh. */
+#define ADD_PRODUCT
+inline void add_product(double sum[2], double x, double y) {
+    unsigned me = threadIdx.x, warp = me / PRETENDED_LANES * PRETENDED_LANES, i = me % 32 / 4, j = me % 4;
+    double row[4];
+    pretended.held[me] = x;
+    pretended_stop(PRETENDED_WARP);
+    for (unsigned k = 0; k < 4; k++) row[k] = pretended.held[warp + 4 * i + k];
+    pretended_stop(PRETENDED_WARP);
+    pretended.held[me] = y;
+    pretended_stop(PRETENDED_WARP);
+    for (unsigned c = 0; c < 2; c++)
+        for (unsigned k = 0; k < 4; k++) sum[c] += row[k] * pretended.held[warp + 4 * (2 * j + c) + k];
+    pretended_stop(PRETENDED_WARP);
+}
+
+/* Fibers from..end - 1 go on where all of them that are not done wait for each other. */
+inline bool pretended_release(size_t from, size_t end, pretended_wait why) {
+    size_t waiting = 0;
+    for (size_t t = from; t < end; t++) {
+        if (pretended.waits[t] == PRETENDED_DONE) continue;
+        if (pretended.waits[t] != why) return false;
+        waiting++;
+    }
+    for (size_t t = from; t < end; t++)
+        if (pretended.waits[t] == why) pretended.waits[t] = PRETENDED_GOES;
+    return waiting > 0;
+}
+
+/* The fiber at hand goes on, until it waits. */
+inline __attribute__((noinline)) void pretended_resume() {
+    if (_setjmp(pretended.back) != 0) return;
+    if (pretended.begun[pretended.at]) _longjmp(pretended.at_rest[pretended.at].here, 1);
+    pretended.begun[pretended.at] = true;
+    swapcontext(&pretended.home, &pretended.fiber[pretended.at]);
+}
+
+/* Runs all fibers until they are done. */
+inline void pretended_run(unsigned threads) {
+    for (bool going = true; going;) {
+        for (unsigned t = 0; t < threads; t++) {
+            if (pretended.waits[t] != PRETENDED_GOES) continue;
+            pretended.at = threadIdx.x = t;
+            pretended_resume();
+        }
+        going = pretended_release(0, threads, PRETENDED_BLOCK);
+        for (size_t warp = 0; warp < threads; warp += PRETENDED_LANES)
+            going = pretended_release(warp, std::min<size_t>(warp + PRETENDED_LANES, threads),
+                                      PRETENDED_WARP) ||
+                    going;
+    }
+    for (unsigned t = 0; t < threads; t++)
+        if (pretended.waits[t] != PRETENDED_DONE) std::abort(); /* they wait for ever */
+}
+
+inline void pretended_count() {
+    int64_t most = pretended_number("SGFS_PRETENDED_LOSS", -1);
+    std::lock_guard<std::mutex> guard(pretended_lock);
+    if (++pretended_launches > most && most >= 0) pretended_lost = true;
+}
+
+/* Each thread of each block in turn. */
+template <typename F> void pretend_each(unsigned blocks, unsigned threads, F work) {
+    pretended_count();
+    gridDim.x = blocks;
+    blockDim.x = threads;
+    for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++)
+        for (threadIdx.x = 0; threadIdx.x < threads; threadIdx.x++) work();
+}
+
+/* Blocks one after another; the threads of one from one place where they wait to the next. */
+template <typename F> void pretend_together(unsigned blocks, unsigned threads, F work) {
+    enum { STACK = 1 << 16 };
+    pretended_block &b = pretended;
+    pretended_count();
+    gridDim.x = blocks;
+    blockDim.x = threads;
+    b.work = work;
+    b.held.resize(threads);
+    while (b.fiber.size() < threads) { /* fibers have their own addresses, and are not moved */
+        b.fiber.emplace_back();
+        b.at_rest.emplace_back();
+        b.begun.push_back(false);
+        b.stack.emplace_back(STACK);
+        getcontext(&b.fiber.back());
+        b.fiber.back().uc_stack.ss_sp = b.stack.back().data();
+        b.fiber.back().uc_stack.ss_size = STACK;
+        b.fiber.back().uc_link = nullptr;
+        makecontext(&b.fiber.back(), pretended_fiber, 0);
+    }
+    for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++) {
+        b.waits.assign(threads, PRETENDED_GOES);
+        pretended_run(threads);
+    }
+}
+
+#define EACH(l, kernel, count, ...)                                                                \
+    do {                                                                                           \
+        if ((count) > 0)                                                                           \
+            pretend_each((unsigned)pieces((count), THREADS), THREADS,                              \
+                         [&]() { kernel(__VA_ARGS__); });                                          \
+    } while (0)
+#define TOGETHER(l, kernel, blocks, threads, ...)                                                  \
+    pretend_together((unsigned)(blocks), (unsigned)(threads), [&]() { kernel(__VA_ARGS__); })

@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What `make test-cuda` runs: programs of the conformance tests beside the real plug-in, on GPU 0. Each says why where it
+# is skipped. With compute-sanitizer in PATH, the shorter one goes through memcheck and racecheck, too.
+set -u
+build=${1:-build}
+place=$build/tests/gpu
+failed=0
+mkdir -p "$place"
+cp "$build/libsgfs_cuda.so" "$place/" || exit 1
+for test in conform_test_device conform_test_far_device; do
+    cp "$build/tests/$test" "$place/" || exit 1
+    "$place/$test" cuda
+    code=$?
+    echo "$test: exit $code"
+    [ $code = 0 ] || [ $code = 77 ] || failed=1
+done
+if command -v compute-sanitizer > /dev/null; then
+    for tool in memcheck racecheck; do
+        compute-sanitizer --tool $tool --error-exitcode 9 "$place/conform_test_far_device" cuda | tail -n 3
+    done
+fi
+exit $failed
