@@ -223,6 +223,9 @@ inline void pretended_fiber() {
 inline void __syncthreads() {
     pretended_stop(PRETENDED_BLOCK);
 }
+inline void __syncwarp() {
+    pretended_stop(PRETENDED_WARP);
+}
 inline double __shfl_sync(unsigned, double x, int from) {
     unsigned me = threadIdx.x;
     pretended.held[me] = x;
