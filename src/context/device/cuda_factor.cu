@@ -21,19 +21,24 @@ static int64_t least(int64_t a, int64_t b) {
 
 /* ---- factoring ------------------------------------------------------------------------------- */
 
-/* A warp: a row of the corner in each thread's registers, made of those of `tile`, and back. Returns
- * the order of the first minor that is not positive, or 0. */
-__device__ static int factor_corner(int width, double (*tile)[PANEL + 1]) {
+/* Rows of a tile begin at other banks of the memory that a block shares, for fragments of products. */
+static constexpr int PITCH = PANEL + 4;
+
+/* A warp: a row of the corner in each thread's registers, made of those of `tile`, and back, and the
+ * reciprocals of the diagonal. Returns the order of the first minor that is not positive, or 0. */
+__device__ static int factor_corner(int width, double (*tile)[PITCH], double *inverse) {
     int me = static_cast<int>(threadIdx.x), order = 0;
     double row[PANEL];
+    inverse[me] = 1;
 #pragma unroll
     for (int j = 0; j < PANEL; j++) row[j] = tile[me][j];
 #pragma unroll
     for (int j = 0; j < PANEL; j++) {
         if (j >= width) break; /* the rest is the identity */
-        double pivot = __shfl_sync(~0u, row[j], j), root = sqrt(pivot);
+        double pivot = __shfl_sync(~0u, row[j], j), root = rsqrt(pivot);
         if (!(pivot > 0) && order == 0) order = j + 1;
-        row[j] = me == j ? root : row[j] / root;
+        row[j] *= root;
+        if (me == j) inverse[j] = root;
 #pragma unroll
         for (int c = j + 1; c < PANEL; c++) {
             if (c >= width) break;
@@ -48,43 +53,48 @@ __device__ static int factor_corner(int width, double (*tile)[PANEL + 1]) {
 
 /* Panel k .. k + width - 1 of a strip that begins at `strip`. The corner's factor goes to `corners`,
  * as other blocks may still read where it belongs. *failed: the order of the first minor that is not
- * positive, or 0. Of a tile, the first 32 rows are the corner's, the others the block's own. */
+ * positive, or 0. Of a tile, the first 32 rows are the corner's, the others the block's own. Its
+ * products with the columns to the left are made in pieces of 8 x 8, six for each warp. */
 __global__ static void factor_panel(int64_t D, int64_t strip, int64_t k, int width, double *A,
                                     double *corners, double *failed) {
-    __shared__ double tile[PANEL + ROWS][PANEL + 1];
-    constexpr int HIGH = 3, WIDE = 4; /* numbers of a thread: 3 x 4 of the 96 x 32 */
-    int me = static_cast<int>(threadIdx.x), top = me / 8 * HIGH, left = me % 8 * WIDE;
-    int64_t own = k + static_cast<int64_t>(blockIdx.x) * ROWS; /* + r: tile row r, from 32 on */
-    double sum[HIGH][WIDE] = {};
+    __shared__ double tile[PANEL + ROWS][PITCH], inverse[PANEL];
+    constexpr int HIGH = 3, WIDE = 2, PIECE = 8, DEEP = 4;
+    int me = static_cast<int>(threadIdx.x), lane_of_warp = me % 32, warp = me / 32;
+    int r = lane_of_warp / DEEP, c = lane_of_warp % DEEP; /* of what this thread has of a piece */
+    int top = warp / 2 * HIGH * PIECE, left = warp % 2 * WIDE * PIECE;
+    int64_t own = k + static_cast<int64_t>(blockIdx.x) * ROWS; /* + i: tile row i, from 32 on */
+    double sum[HIGH][WIDE][2] = {};
     for (int64_t t = strip; t < k; t += PANEL) {
         for (int at = me; at < (PANEL + ROWS) * PANEL; at += TEAM) {
-            int r = at / PANEL, c = at % PANEL;
-            int64_t i = r < PANEL ? k + r : own + r;
-            tile[r][c] = i < D ? A[i * D + t + c] : 0;
+            int64_t i = at / PANEL < PANEL ? k + at / PANEL : own + at / PANEL;
+            tile[at / PANEL][at % PANEL] = i < D ? A[i * D + t + at % PANEL] : 0;
         }
         __syncthreads();
-        for (int c = 0; c < PANEL; c++) {
+        for (int deep = 0; deep < PANEL; deep += DEEP) {
+            double x[HIGH], y[WIDE];
+#pragma unroll
+            for (int h = 0; h < HIGH; h++) x[h] = tile[top + h * PIECE + r][deep + c];
+#pragma unroll
+            for (int w = 0; w < WIDE; w++) y[w] = tile[left + w * PIECE + r][deep + c];
 #pragma unroll
             for (int h = 0; h < HIGH; h++) {
 #pragma unroll
-                for (int w = 0; w < WIDE; w++) sum[h][w] += tile[top + h][c] * tile[left + w][c];
+                for (int w = 0; w < WIDE; w++) add_product(sum[h][w], x[h], y[w]);
             }
         }
         __syncthreads();
     }
 #pragma unroll
-    for (int h = 0; h < HIGH; h++) {
-#pragma unroll
-        for (int w = 0; w < WIDE; w++) {
-            int r = top + h, c = left + w;
-            int64_t i = r < PANEL ? k + r : own + r;
-            bool there = i < D && c < width && (r >= PANEL || c <= r);
-            tile[r][c] = there ? A[i * D + k + c] - sum[h][w] : r == c ? 1 : 0;
-        }
+    for (int at = 0; at < HIGH * WIDE * 2; at++) {
+        int row = top + at / (2 * WIDE) * PIECE + r, col = left + at / 2 % WIDE * PIECE + 2 * c + at % 2;
+        int64_t i = row < PANEL ? k + row : own + row;
+        bool there = i < D && col < width && (row >= PANEL || col <= row);
+        double less = sum[at / (2 * WIDE)][at / 2 % WIDE][at % 2];
+        tile[row][col] = there ? A[i * D + k + col] - less : row == col ? 1 : 0;
     }
     __syncthreads();
     if (me < PANEL) {
-        int order = factor_corner(width, tile);
+        int order = factor_corner(width, tile, inverse);
         if (blockIdx.x == 0 && me == 0 && order > 0 && *failed == 0)
             *failed = static_cast<double>(k + order);
     }
@@ -95,18 +105,18 @@ __global__ static void factor_panel(int64_t D, int64_t strip, int64_t k, int wid
         for (int j = 0; j < PANEL; j++) x[j] = tile[PANEL + me][j];
 #pragma unroll
         for (int j = 0; j < PANEL; j++) {
-            x[j] /= tile[j][j];
+            x[j] *= inverse[j];
 #pragma unroll
-            for (int c = j + 1; c < PANEL; c++) x[c] -= x[j] * tile[c][j];
+            for (int m = j + 1; m < PANEL; m++) x[m] -= x[j] * tile[m][j];
         }
 #pragma unroll
         for (int j = 0; j < PANEL; j++) tile[PANEL + me][j] = x[j];
     }
     __syncthreads();
     for (int at = me; at < (PANEL + ROWS) * PANEL; at += TEAM) {
-        int r = at / PANEL, c = at % PANEL;
-        if (r >= PANEL && own + r < D) A[(own + r) * D + k + c] = tile[r][c];
-        if (r < PANEL && blockIdx.x == 0) corners[k * PANEL + at] = tile[r][c];
+        int row = at / PANEL, col = at % PANEL;
+        if (row >= PANEL && own + row < D) A[(own + row) * D + k + col] = tile[row][col];
+        if (row < PANEL && blockIdx.x == 0) corners[k * PANEL + at] = tile[row][col];
     }
 }
 

@@ -85,6 +85,16 @@ static inline int at_least_one(int64_t n) { /* cuBLAS wants row lengths that are
     kernel<<<(unsigned)(blocks), (unsigned)(threads), 0, (l)->stream>>>(__VA_ARGS__)
 #endif
 
+/* A warp: sum += X Y', X and Y 8 x 4, of which thread 4 i + j has X_ij and Y_ij, and of the sum
+ * numbers 2 j and 2 j + 1 of row i. */
+#ifndef ADD_PRODUCT
+__device__ static inline void add_product(double sum[2], double x, double y) {
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+        : "+d"(sum[0]), "+d"(sum[1])
+        : "d"(x), "d"(y));
+}
+#endif
+
 __device__ static inline int64_t item(void) {
     return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 }

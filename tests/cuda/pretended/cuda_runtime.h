@@ -98,6 +98,10 @@ inline cudaError_t cudaGetLastError() {
     return pretended_state();
 }
 
+inline double rsqrt(double x) {
+    return 1 / std::sqrt(x);
+}
+
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 inline int64_t pretended_bytes() {
@@ -226,6 +230,22 @@ inline double __shfl_sync(unsigned, double x, int from) {
     double got = pretended.held[me / PRETENDED_LANES * PRETENDED_LANES + static_cast<unsigned>(from)];
     pretended_stop(PRETENDED_WARP);
     return got;
+}
+
+/* add_product of cuda_lane.cuh. */
+#define ADD_PRODUCT
+inline void add_product(double sum[2], double x, double y) {
+    unsigned me = threadIdx.x, warp = me / PRETENDED_LANES * PRETENDED_LANES, i = me % 32 / 4, j = me % 4;
+    double row[4];
+    pretended.held[me] = x;
+    pretended_stop(PRETENDED_WARP);
+    for (unsigned k = 0; k < 4; k++) row[k] = pretended.held[warp + 4 * i + k];
+    pretended_stop(PRETENDED_WARP);
+    pretended.held[me] = y;
+    pretended_stop(PRETENDED_WARP);
+    for (unsigned c = 0; c < 2; c++)
+        for (unsigned k = 0; k < 4; k++) sum[c] += row[k] * pretended.held[warp + 4 * (2 * j + c) + k];
+    pretended_stop(PRETENDED_WARP);
 }
 
 /* Fibers from..end - 1 go on where all of them that are not done wait for each other. */
