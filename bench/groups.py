@@ -297,7 +297,7 @@ def time_of(row, which="seconds"):
 def remark(row):
     if "ess" not in row:
         return (row.get("note") or "").replace("|", "/")
-    return f"ESS {row['ess']:.0f}, R-hat {row['r_hat']:.3f}"
+    return f"ESS {row['ess']:.0f}, R-hat {row['r_hat']:.3f}" + (f"; {row['note']}" if row.get("note") else "")
 
 
 def tables(sets):
