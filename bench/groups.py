@@ -133,13 +133,14 @@ SETS = {
         ["intercept", "Anger", "btype_shout", "sd_id[intercept]", "sd_item[intercept]"], "VerbAgg", prepare=verbagg),
     "InstEval": Set(
         "InstEval, 73,421 rows, 2,972 x 1,128 crossed", "linear", "y ~ service + (1 | s) + (1 | d)", ["service"],
-        [("s", []), ("d", [])], ["intercept", "service", "sd_s[intercept]", "sd_d[intercept]", "sigma"], "InstEval"),
+        [("s", []), ("d", [])], ["intercept", "service", "sd_s[intercept]", "sd_d[intercept]", "sigma"], "InstEval",
+        words=("--chains", 2, "--warmup", 200, "--draws", 400)),
     "simulated-1e4": simulated("10^4 rows, 10^3 groups, D 10", 10**4, 9, [(10**3, 0.8)]),
     "simulated-1e5": simulated("10^5 rows, 10^4 groups, D 10", 10**5, 9, [(10**4, 0.8)]),
     "linear-1e6": simulated("linear, 10^6 rows, 10^5 groups, D 10", 10**6, 9, [(10**5, 0.8)], model="linear"),
     "simulated-1e6": simulated("10^6 rows, 10^5 groups, D 10", 10**6, 9, [(10**5, 0.8)], bounds={"seconds": 180}),
     "crossed-1e6": simulated("10^6 rows, 10^5 x 10^4 crossed, D 5", 10**6, 4, [(10**5, 0.8), (10**4, 0.5)],
-                             bounds={"seconds": 900}, words=("--chains", 2, "--warmup", 150, "--draws", 450)),
+                             bounds={"seconds": 900}, words=("--chains", 2, "--warmup", 150, "--draws", 600)),
     "simulated-1e7": simulated("10^7 rows, 10^6 groups, D 10, packed", 10**7, 9, [(10**6, 0.8)], bounds={"peak": 4e9},
                                single=True, peers=(), words=("--warmup", 5, "--draws", 5, "--ess", 0), large=True),
 }
@@ -296,7 +297,7 @@ def time_of(row, which="seconds"):
 def remark(row):
     if "ess" not in row:
         return (row.get("note") or "").replace("|", "/")
-    return f"ESS {row['ess']:.0f}, R-hat {row['r_hat']:.3f}"
+    return f"ESS {row['ess']:.0f}, R-hat {row['r_hat']:.3f}" + (f"; {row['note']}" if row.get("note") else "")
 
 
 def tables(sets):

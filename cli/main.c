@@ -199,25 +199,41 @@ static int follow(int argc, char **argv) {
     return finish(run(command, argc - 2, argv + 2));
 }
 
-/* OpenBLAS reads its kernels' name while it is loaded, before anything here: where it should be
- * another one, the program begins once more. A user who has set it knows better. */
-static void suit_processor(char **argv) {
+/* Has the user said how OpenMP's threads are to wait? */
+static bool waits_as_told(const char *name) {
+    return strcmp(name, "GOMP_SPINCOUNT") == 0 && getenv("OMP_WAIT_POLICY") != NULL;
+}
+
+/* Libraries read from the environment, while they are loaded and before anything here, which
+ * kernels suit the processor (OpenBLAS) and how long idle threads spin (libgomp): where that should
+ * be otherwise, the program begins once more. A user who has set it knows better. */
+static void suit_machine(char **argv) {
     const char *name, *value;
     char self[4096] = "";
-    if (!sgfs_list("environment", 0, &name, &value) || getenv(name) != NULL) return;
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    bool lacks = false, set[3] = {false};
+    for (int64_t i = 0; i < 3 && sgfs_list("environment", i, &name, &value); i++) {
+        /* what kernels there were belongs to the row before it: both or none */
+        set[i] = i == 2 ? set[1] : getenv(name) == NULL && !waits_as_told(name);
+        lacks |= set[i];
+    }
+    ssize_t length = lacks ? readlink("/proc/self/exe", self, sizeof self - 1) : 0;
     if (length <= 0 || strstr(self, "/ld-") != NULL) return; /* started through the loader */
-    for (int64_t i = 0; sgfs_list("environment", i, &name, &value); i++)
-        if (setenv(name, value, 1) != 0) {
+    for (int64_t i = 0; i < 3 && sgfs_list("environment", i, &name, &value); i++)
+        if (set[i] && setenv(name, value, 1) != 0) {
             fprintf(stderr, "sgfs: out of memory\n");
             exit(1);
         }
     (void)execv("/proc/self/exe", argv);
 }
 
+/* Commands do arithmetic; help, versions and completions are there at once. */
+static bool is_command(int argc, char **argv) {
+    return argc > 1 && cli_find_command(argv[1]) != NULL;
+}
+
 int main(int argc, char **argv) {
     take_descriptors();
-    suit_processor(argv);
+    if (is_command(argc, argv)) suit_machine(argv);
     cli_guard_terminal();
     int code = follow(argc, argv);
     if (is_limited() && !together) _exit(code);

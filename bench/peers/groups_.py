@@ -81,7 +81,7 @@ def statsmodels(numbers, groups, spec):
         one = [csr_matrix((np.ones(len(y)), (np.arange(len(y)), groups[t["factor"]]))) for t in terms]
         labels = [[[str(k) for k in range(z.shape[1])]] for z in one]
         vc = VCSpec([t["factor"] for t in terms], labels, [[z] for z in one])
-        fit = MixedLM(y, X, np.zeros(len(y)), exog_vc=vc, use_sparse=True).fit()
+        fit = MixedLM(y, X, np.zeros(len(y)), exog_vc=vc).fit()
         found = with_names([f"sd_{t['factor']}[intercept]" for t in terms], np.sqrt(fit.vcomp))
     k = len(names)
     return {**with_names(names, fit.fe_params, np.asarray(fit.bse)[:k]), **found, "sigma": [float(np.sqrt(fit.scale)), None]}, "REML"

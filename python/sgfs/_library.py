@@ -36,6 +36,10 @@ def _candidates() -> Iterator[str]:
 
 
 def _load() -> ctypes.CDLL:
+    # How long a thread spins that waits for others is read while the library is loaded: its own rule
+    # (sgfs_list, "environment") keeps the processor from the thread that is waited for.
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "2000")
     tried = []
     for path in _candidates():
         try:
@@ -81,8 +85,8 @@ def version() -> str:
 lib = _load()
 _declare(lib)
 _compare_layout()
-for _name, _value in listed("environment")[:1]:
-    if _name not in os.environ:
+for _name, _value in listed("environment"):
+    if _name == "OPENBLAS_CORETYPE" and _name not in os.environ:
         warnings.warn(f"OpenBLAS does not know this processor and would be slow: set {_name}="
                       f"{_value} before Python starts.", SgfsWarning, stacklevel=2)
 

@@ -7,6 +7,7 @@
 #include "api/layout.h"
 #include "api/options.h"
 #include "base/stop.h"
+#include "base/threads.h"
 #include "chain/resume.h"
 #include "context/device/kernel.h"
 #include "files/reader.h"
@@ -124,6 +125,16 @@ static bool list_samplers(int64_t index, const char **name, const char **help) {
     return true;
 }
 
+/* First how long idle threads spin, then the kernels, where others would be better. */
+static bool list_environment(int64_t index, const char **name, const char **help) {
+    const sgfs_device *dev = sgfsi_devices[0];
+    const char *now = dev->ops->kernel != NULL ? dev->ops->kernel(dev) : NULL;
+    const char *better = sgfsi_kernel_for(now, sgfsi_vectors_here());
+    *name = index == 0 ? SGFSI_SPINS : index == 1 ? "OPENBLAS_CORETYPE" : SGFSI_KERNEL_WAS;
+    *help = index == 0 ? SGFSI_SPINS_BEST : index == 1 ? better : now;
+    return index == 0 || (better != NULL && index < 3);
+}
+
 bool sgfs_list(const char *stage, int64_t index, const char **name, const char **help) {
     const struct {
         const char *stage;
@@ -138,14 +149,7 @@ bool sgfs_list(const char *stage, int64_t index, const char **name, const char *
     if (index < 0 || stage == NULL || name == NULL || help == NULL) return false;
     if (strcmp(stage, "samplers") == 0) return list_samplers(index, name, help);
     if (strcmp(stage, "layout") == 0) return sgfsi_layout_at(index, name, help);
-    if (strcmp(stage, "environment") == 0) {
-        const sgfs_device *dev = sgfsi_devices[0];
-        const char *now = dev->ops->kernel != NULL ? dev->ops->kernel(dev) : NULL;
-        const char *better = sgfsi_kernel_for(now, sgfsi_vectors_here());
-        *name = index == 0 ? "OPENBLAS_CORETYPE" : SGFSI_KERNEL_WAS;
-        *help = index == 0 ? better : now;
-        return better != NULL && index < 2;
-    }
+    if (strcmp(stage, "environment") == 0) return list_environment(index, name, help);
     const void *const *kinds = NULL;
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         if (strcmp(stage, tables[i].stage) == 0) kinds = tables[i].kinds;

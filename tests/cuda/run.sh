@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # What `make test-cuda` runs: programs of the conformance tests beside the real plug-in, on GPU 0. Each says why where it
-# is skipped. With compute-sanitizer in PATH, the shorter one goes through memcheck and racecheck, too.
+# is skipped. With compute-sanitizer in PATH, some runs go through memcheck and racecheck, too, for some
+# minutes.
 set -u
 build=${1:-build}
 place=$build/tests/gpu
@@ -17,7 +18,7 @@ for test in conform_test_device conform_test_far_device; do
 done
 if command -v compute-sanitizer > /dev/null; then
     for tool in memcheck racecheck; do
-        compute-sanitizer --tool $tool --error-exitcode 9 "$place/conform_test_far_device" cuda | tail -n 3
+        timeout 200 compute-sanitizer --tool $tool --error-exitcode 9 "$place/conform_test_far_device" cuda few | tail -n 3
     done
 fi
 exit $failed

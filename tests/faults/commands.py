@@ -66,6 +66,9 @@ COMMANDS = [
     sample("binomial counts", f"logistic --data {IN}/counts.csv --formula cbind(count,time)~a --sampler laplace --quiet"),
     sample("groups of two threads", f"poisson --data {IN}/counts.csv --formula count~a+(1|time) --quiet",
            short=SHORT.replace("--threads 1", "--threads 2")),
+    sample("two factors", f"poisson --data {IN}/groups.csv --formula count~a+offset(log(time))+(1+a|animal)+(1|farm) --keep-groups 5 "
+           "--group-prior half-t --reference-level animal=bee --quiet"),
+    sample("a factor in another", f"linear --data {IN}/groups.csv --formula a~b+(1|animal/farm) --quiet"),
     sample("scan", f"logistic --data {IN}/packed.sgd --sampler exact-rows --scan on --quiet"),
     sample("sketched", f"--sketch {IN}/whole.sketch"),
     sample("sketched parts", f"--sketch {IN}/marks-? --quiet", short=SHORT.replace("--draws 16", "--draws 12")),
@@ -93,6 +96,22 @@ COMMANDS = [
     sample("commas", f"logistic --data {IN}/latin.csv.gz --target Größe --categorical auto --sampler sgld --batch 8 -q"),
     sample("words of many", f"poisson --data {IN}/many.csv --categorical word --sampler exact-pairs --quiet"),
     Command("dry run", f"sample logistic --data {IN}/packed.sgd --threads 1 --dry-run"),
+    sample("a matrix and a start of files", f"logistic --data {IN}/packed.sgd --sampler sgfs-f --batch 8 "
+           f"--b-file {IN}/matrix.npy --quiet"),
+    sample("a shape from a file", f"logistic --data {IN}/packed.sgd --sampler sgld --batch 8 --precondition-file {IN}/prior.txt "
+           "--quiet"),
+    sample("a Gaussian from files", f"logistic --data {IN}/packed.sgd --sampler gauss --gauss-mean {IN}/prior.txt "
+           f"--gauss-precision {IN}/matrix.npy --quiet"),
+    sample("labels aside", f"logistic --data {IN}/images.idx --labels {IN}/labels.idx.gz --sampler sgld --batch 8 --quiet "
+           f"--validate {IN}/images.idx --validate-labels {IN}/labels.idx.gz"),
+    sample("a prior with tails", f"linear --data {IN}/few.csv --prior student-t --prior-df 1 --quiet"),
+    sample("a prior with a kink", f"softmax --data {IN}/classes.csv --prior laplace --keep-classes ape,bee --reference-class bee "
+           "--quiet"),
+    sample("anchors anew", f"logistic --data {IN}/packed.sgd --sampler sgfs-cv --batch 8 --reanchor-at 0.01 --anchor-cache on "
+           "--quiet"),
+    sample("a metric", f"logistic --data {IN}/packed.sgd --sampler nuts --metric fisher --init 1 --quiet"),
+    sample("part of the rows", f"logistic {CSV} --target y --categorical animal --coding integer --limit 30 --split 0.5,0.2,0.3 "
+           "--part validation --sampler laplace --quiet"),
     sample("weights", f"poisson --data {IN}/counts.csv --weights time --sampler sgld --batch 8 --quiet"),
     sample("validate", f"logistic --data {IN}/packed.sgd --sampler sgld --batch 8 --validate {IN}/packed.sgd"),
     sample("start", f"logistic --data {IN}/packed.sgd --sampler sgld --batch 8 --start {IN}/mode.json "
@@ -118,6 +137,8 @@ COMMANDS = [
     Command("summary csv", f"summary {IN}/words.run --odds --params a* --csv"),
     Command("summary groups", f"summary {IN}/groups.run --groups animal --top 2 --verbose"),
     Command("compare", f"compare {IN}/fit.run --reference {IN}/mode.json"),
+    Command("summary of two factors", f"summary {IN}/farms.run --json"),
+    Command("compare groups", f"compare {IN}/groups.run --reference {IN}/groups.run"),
     Command("compare runs", f"compare {IN}/fit.run --reference {IN}/cv.run --json"),
     Command("compare several", f"compare {IN}/fit.run {IN}/cv.run"),
     Command("compare several json", f"compare {IN}/fit.run {IN}/cv.run --reference {IN}/mode.json --json"),
@@ -127,12 +148,17 @@ COMMANDS = [
     Command("predict arrow", f"predict {IN}/words.run --data {IN}/words.arrow --new-words zero --out p.npy", ("p.npy",)),
     Command("predict groups", f"predict {IN}/groups.run --data {IN}/words.csv --key animal --interval 0.8 --out p.csv",
             ("p.csv",)),
+    Command("predict new groups", f"predict {IN}/farms.run --data {IN}/groups.csv --new-groups zero --max-draws 6 --out p.npy",
+            ("p.npy",)),
+    Command("predict part", f"predict {IN}/split.run --data {IN}/words.csv --part test --json --out p.csv", ("p.csv",)),
     Command("predict formula", f"predict {IN}/formula.run --data {IN}/words.csv --out p.csv", ("p.csv",)),
     Command("predict dates", f"predict {IN}/dates.run --data {IN}/dates.csv --key when --out p.csv --json", ("p.csv",)),
     Command("predict a sketch", f"predict {IN}/sketch.run --data {IN}/numbers.csv --out p.csv", ("p.csv",)),
     Command("audit", f"audit {IN}/cv.run --no-store --quiet --threads 1 --precision 0.2 --chains 2"),
     Command("audit kept", "audit cv.run --quiet --threads 1 --precision 0.2 --chains 2", changes=("cv.run",),
             warning="warning: the result is not kept in the run file. "),
+    Command("audit of all", f"audit {IN}/cv.run --no-store --quiet --threads 1 --precision 0.2 --chains 1 --against-reference"),
+    Command("audit of groups", f"audit {IN}/groups.run --no-store --quiet --threads 1"),
     Command("report", f"report {IN}/fit.run --test-data {IN}/packed.sgd --threads 1 --out r.html", ("r.html",),
             warning="The page has none."),
     Command("report runs", f"report {IN}/fit.run {IN}/fit.run --threads 1 --out r.html --overwrite --json", ("r.html",),
@@ -187,6 +213,10 @@ COMMANDS = [
     Command("tune by error", f"tune linear --data {IN}/numbers.npy --sampler sgfs-d --by error --batch 8 --grid "
             f"alpha=1,2 --reference {IN}/linear.json --warmup 12 --draws 16 --threads 1 --out best.json --json",
             ("best.json",)),
+    Command("tune by folds", f"tune logistic --data {IN}/words.csv --target y --categorical auto --folds 2 --sampler sgfs-d --batch 8 "
+            "--grid alpha=1,2 --quiet --warmup 12 --draws 16 --chains 1 --threads 1 --out best.json", ("best.json",)),
+    Command("optimize a formula", f"optimize poisson --data {IN}/counts.csv --formula count~a+offset(log(time)) --method lbfgs "
+            "--threads 1 --json"),
     Command("optimize", f"optimize softmax --data {IN}/classes.csv --threads 1 --out mode.json", ("mode.json",)),
     Command("check-grad", f"check-grad logistic --data {IN}/packed.sgd --threads 1 --points 2"),
     Command("check-grad wide", f"check-grad mlp --hidden 2 --data {IN}/classes.csv --threads 1 --points 1 --json"),
@@ -286,6 +316,10 @@ def make_inputs(folder, program, model):
     write("odd.csv", [names, (1, 2, 3, 0), (1, 2, 0)])
     write("exact.csv", [names] + [(*row, row[0] + 2 * row[1]) for row in x])
     write("many.csv", [("a", "word", "y")] + [(row[0], f"w{i % 30}", i % 3) for i, row in enumerate(x)])
+    write("few.csv", [("a", "b", "y"), (0.5, 1, 0.25), (-1.5, 0.5, 1), (2, 1.25, 8.5)])
+    write("groups.csv", [("animal", "farm", "a", "b", "time", "count")]
+          + [(animals[i % 3], f"farm {i % 5}", row[0], row[1] / 4, 1 + i % 3, label + i % 4) for i, (row, label) in enumerate(zip(x, y))])
+    np.save(folder / "matrix.npy", np.diag([40.0, 30, 20, 10]) + 1)
     text = "animal;b;Größe\n" + "".join(f"{'äöü'[i % 3]};{row[0]};{words[label]}\n".replace(".", ",")
                                        for i, (row, label) in enumerate(zip(x, y)))
     (folder / "latin.csv.gz").write_bytes(gzip.compress(text.encode("latin-1"), mtime=0))
@@ -310,6 +344,9 @@ def make_inputs(folder, program, model):
             f"--out {IN}/curve.run",
             f"sample linear --data {IN}/missing.csv --na mean --sampler laplace {SHORT} --out {IN}/missing.run",
             f"sample logistic --data {IN}/words.csv --formula y~b+(1|animal) {SHORT} --out {IN}/groups.run",
+            f"sample poisson --data {IN}/groups.csv --formula count~a+(1+a|animal)+(1|farm) {SHORT} --out {IN}/farms.run",
+            f"sample logistic --data {IN}/words.csv --target y --categorical auto --split 0.6,0.2,0.2 --sampler laplace {SHORT} "
+            f"--out {IN}/split.run",
             f"sample logistic --data {IN}/words.csv --formula y~poly(a,2)*animal+animal:C(b)+C(c) --sampler laplace {SHORT} "
             f"--out {IN}/formula.run",
             f"sample logistic --data {IN}/dates.csv --target y --date when --sampler laplace {SHORT} --out {IN}/dates.run",

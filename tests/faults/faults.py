@@ -86,7 +86,8 @@ class Harness:
             with open(report, "wb") as f:
                 f.truncate(HEAD.size + 4 * len(KINDS) * CALLS)
             env = dict(os.environ, LD_PRELOAD=self.library, FAULT=f"{kind} {n} {ERRNO.get(kind, 0)} {how}",
-                       FAULT_REPORT=str(report), TMPDIR=".", OMP_NUM_THREADS="1")
+                       FAULT_REPORT=str(report), TMPDIR=".", OMP_NUM_THREADS="1",
+                       OMP_WAIT_POLICY="passive")  # else the program begins once more (cli/main.c)
             stdin = open(self.folder / "in" / command.stdin, "rb") if command.stdin else subprocess.DEVNULL
             try:
                 done = subprocess.run([self.program, *command.words.split()], cwd=work, env=env, stdin=stdin,

@@ -25,8 +25,11 @@ static int64_t least(int64_t a, int64_t b) {
 static constexpr int PITCH = PANEL + 4;
 
 /* A warp: a row of the corner in each thread's registers, made of those of `tile`, and back, and the
- * reciprocals of the diagonal. Returns the order of the first minor that is not positive, or 0. */
-__device__ static int factor_corner(int width, double (*tile)[PITCH], double *inverse) {
+ * reciprocals of the diagonal. Each column is handed around in shared memory, twice as many as are
+ * needed, so that no thread overwrites what another one still reads. Returns the order of the first
+ * minor that is not positive, or 0. */
+__device__ static int factor_corner(int width, double (*tile)[PITCH], double (*column)[PANEL],
+                                    double *inverse) {
     int me = static_cast<int>(threadIdx.x), order = 0;
     double row[PANEL];
     inverse[me] = 1;
@@ -39,12 +42,10 @@ __device__ static int factor_corner(int width, double (*tile)[PITCH], double *in
         if (!(pivot > 0) && order == 0) order = j + 1;
         row[j] *= root;
         if (me == j) inverse[j] = root;
+        column[j % 2][me] = row[j];
+        __syncwarp();
 #pragma unroll
-        for (int c = j + 1; c < PANEL; c++) {
-            if (c >= width) break;
-            double other = __shfl_sync(~0u, row[j], c);
-            if (me >= c) row[c] -= row[j] * other;
-        }
+        for (int c = j + 1; c < PANEL; c++) row[c] -= row[j] * column[j % 2][c];
     }
 #pragma unroll
     for (int j = 0; j < PANEL; j++) tile[me][j] = row[j];
@@ -57,7 +58,7 @@ __device__ static int factor_corner(int width, double (*tile)[PITCH], double *in
  * products with the columns to the left are made in pieces of 8 x 8, six for each warp. */
 __global__ static void factor_panel(int64_t D, int64_t strip, int64_t k, int width, double *A,
                                     double *corners, double *failed) {
-    __shared__ double tile[PANEL + ROWS][PITCH], inverse[PANEL];
+    __shared__ double tile[PANEL + ROWS][PITCH], column[2][PANEL], inverse[PANEL];
     constexpr int HIGH = 3, WIDE = 2, PIECE = 8, DEEP = 4;
     int me = static_cast<int>(threadIdx.x), lane_of_warp = me % 32, warp = me / 32;
     int r = lane_of_warp / DEEP, c = lane_of_warp % DEEP; /* of what this thread has of a piece */
@@ -94,7 +95,7 @@ __global__ static void factor_panel(int64_t D, int64_t strip, int64_t k, int wid
     }
     __syncthreads();
     if (me < PANEL) {
-        int order = factor_corner(width, tile, inverse);
+        int order = factor_corner(width, tile, column, inverse);
         if (blockIdx.x == 0 && me == 0 && order > 0 && *failed == 0)
             *failed = static_cast<double>(k + order);
     }

@@ -3,9 +3,9 @@
  * every kernel is run and compared where there is no GPU (tests/CMakeLists.txt builds it).
  *
  * Threads of a kernel go one after another; those that wait for each other are fibers, of which the
- * next one goes on where one waits. Memory of the pretended GPU is ordinary memory, behind a page
- * that nobody may touch, and known by its addresses: whoever hands an address of the host's to a
- * kernel is not found out, but whoever goes beyond an array is, with a sanitizer.
+ * next one goes on where one waits. Memory of the pretended GPU is ordinary memory,
+ * and is known by its addresses: whoever hands an address of the host's to a kernel is not found
+ * out. It begins as NaN, so that whoever reads what nobody wrote is.
  * SGFS_PRETENDED_BYTES in the environment is how much of it there is, SGFS_PRETENDED_CARDS how many
  * GPUs, and SGFS_PRETENDED_LOSS after how many launches the GPU is lost.
  */
@@ -222,6 +222,9 @@ inline void pretended_fiber() {
 }
 inline void __syncthreads() {
     pretended_stop(PRETENDED_BLOCK);
+}
+inline void __syncwarp() {
+    pretended_stop(PRETENDED_WARP);
 }
 inline double __shfl_sync(unsigned, double x, int from) {
     unsigned me = threadIdx.x;
