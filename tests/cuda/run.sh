@@ -18,7 +18,13 @@ for test in conform_test_device conform_test_far_device; do
 done
 if command -v compute-sanitizer > /dev/null; then
     for tool in memcheck racecheck; do
-        timeout 200 compute-sanitizer --tool $tool --error-exitcode 9 "$place/conform_test_far_device" cuda few | tail -n 3
+        timeout 200 compute-sanitizer --tool $tool --error-exitcode 9 "$place/conform_test_far_device" cuda few \
+            > "$place/$tool.log"
+        code=$?
+        tail -n 3 "$place/$tool.log"
+        echo "$tool: exit $code"
+        [ $code = 9 ] && failed=1
+        [ $code = 124 ] && echo "$tool: not finished after 200 s, no verdict"
     done
 fi
 exit $failed
