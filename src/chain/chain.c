@@ -222,7 +222,9 @@ static sgfs_status validate(sgfsi_chain *w, bool kept, const sgfsi_output *out, 
 /* What an iteration left: moments, and the draw when it is due. */
 static void record(sgfsi_chain *w, const sgfs_iteration *now, const sgfsi_output *out) {
     bool after = now->t > now->warmup, counts = now->want_lp && !w->sampler.exploring;
-    if (w->status == SGFS_OK) w->status = check_place(w, &w->err);
+    if (w->status == SGFS_OK) /* the NaN of a device that has failed may be seen here first */
+        w->status = sgfsi_device_explain(w->sampler.model->ctx.device, check_place(w, &w->err),
+                                         &w->err);
     if (w->status == SGFS_OK) /* in warm-up too: sgfs_run_theta shows it */
         sgfsi_model_to_user(w->sampler.model, w->theta, w->user);
     if (w->status == SGFS_OK && after && !w->sampler.exploring) {

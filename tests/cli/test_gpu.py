@@ -106,9 +106,10 @@ def test_too_little_memory(site):
 
 
 @pretended
-def test_a_gpu_that_is_lost(site):
+@pytest.mark.parametrize("after", range(4000, 4024, 2))  # wherever in an iteration that is
+def test_a_gpu_that_is_lost(site, after):
     (site / "lost.run").unlink(missing_ok=True)
-    done = run(site, "gpu", *SAMPLE, "--device", "cuda", "--out", "lost.run", SGFS_PRETENDED_LOSS="4000")
+    done = run(site, "gpu", *SAMPLE, "--device", "cuda", "--out", "lost.run", SGFS_PRETENDED_LOSS=str(after))
     assert done.returncode == 5 and "The work on the device cuda cannot go on: GPU 0 (pretended GPU): " in done.stderr, done.stderr
     assert "sgfs sample --resume lost.run" in done.stderr
     kept = draws(site, "lost.run")
