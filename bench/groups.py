@@ -8,9 +8,10 @@
     bench/groups.py --docs                   writes the tables of docs/groups.md from build/groups.json
 
 Four tables are lme4's own: Debian has it as r-cran-lme4. The other packages are what the Python of this program has (`make
-bench` prepares build-bench); one that is missing, fails or takes longer than --limit seconds of processor, or
-four times as many by the clock, is a row that says so. All have two threads. Times are by the clock: those of sgfs are of the whole command, start, reading and diagnostics included,
-those of others of the fit alone. Tables that are made up have fixed seeds."""
+bench` prepares build-bench); one that is missing, fails or takes longer than --limit seconds of processor, or four times
+as many by the clock, is a row that says so. All have two threads. Times are by the clock: those of sgfs are of the whole
+command, start, reading and diagnostics included, those of others of the fit alone. Tables that are made up have fixed
+seeds."""
 import argparse
 import contextlib
 import datetime

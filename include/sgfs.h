@@ -93,12 +93,12 @@ SGFS_API void sgfs_text_free(char *text);
 /* ---- what there is: kinds and options -------------------------------------------------------- */
 
 /* One row of a stage table: `stage` is "models", "samplers", "fishers", "schemes", "readers",
- * "exports", "pictures" or "devices". Returns false past the last row. Of "environment" each row is a variable
- * and the value that it should have before the program starts: GOMP_SPINCOUNT, so that threads that
- * wait do not keep the processor from those they wait for; and, on a processor that OpenBLAS does
- * not know, OPENBLAS_CORETYPE and kernels that suit it, then those it has now. Of "layout" each row
- * is a struct of this header with its size ("+0516"), or a constant with its value ("-0002"), for
- * bindings to compare with their own. */
+ * "exports", "pictures" or "devices". Returns false past the last row. Of "environment" each row is
+ * a variable and the value that it should have before the program starts: GOMP_SPINCOUNT, so that
+ * threads that wait do not keep the processor from those they wait for; and, on a processor that
+ * OpenBLAS does not know, OPENBLAS_CORETYPE and kernels that suit it, then those it has now. Of
+ * "layout" each row is a struct of this header with its size ("+0516"), or a constant with its value
+ * ("-0002"), for bindings to compare with their own. */
 SGFS_API bool sgfs_list(const char *stage, int64_t index, const char **name, const char **help);
 
 /* One option row, of the stage ("run", "data", ...) or of one kind of it ("sampler", "sgfs"). */

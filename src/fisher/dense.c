@@ -10,7 +10,7 @@
  *
  * An update is a rank-n change: X (n x d) the centred scores times sqrt(weight), and then
  *     decay L L' + X'X  =  (sqrt(decay) L)(sqrt(decay) L)' + X'X,
- * which the backend does without forming the sum. A rank-n change is a rank-m change after another,
+ * which the device does without forming the sum. A rank-n change is a rank-m change after another,
  * so rows go d at a time and the workspace stays below 3 d^2 + 64 d numbers, however large n is.
  */
 #include "fisher/dense.h"

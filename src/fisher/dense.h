@@ -25,7 +25,7 @@ int64_t sgfsi_dense_work(int64_t d, int64_t n);
 
 void sgfsi_dense_add(sgfsi_dense b, const sgfsi_change *c, double *work);
 
-/* chol_update or inv_update of the backend */
+/* chol_update or inv_update of the device */
 typedef int64_t (*sgfsi_rank_update)(SGFSI_HERE, int64_t D, int64_t n, double *L, double *X,
                                      double *work);
 

@@ -9,14 +9,14 @@
  *
  * and an iteration makes, for each term in turn, moves that each leave the posterior as it is:
  *
- *     groups   z' ~ N(0, I) for each group; pairs +-z as in exact_pairs.c, accepted one by one; every
- *              eighth iteration a random walk, which comes home from any distance
+ *     groups   z' ~ N(0, I) for each group; pairs +-z as in exact_pairs.c, accepted one by one;
+ *              every eighth iteration a random walk, which comes home from any distance
  *     beta     with z fixed, so that all effects follow: pairs around the mean of beta with the
  *              effects of the term integrated out, z' = rho z + sqrt(1 - rho^2) xi, rho in turn
  *              0 and another; the centre is moved by a shift that is learned in warm-up
  *     scales   two of them with z fixed (Jacobian sum log diag K), a random walk whose step is
- *              learned in warm-up, and in a linear model sd and sigma together; then all of them with the effects fixed, by slice sampling,
- *              which needs sum u u' and no rows
+ *              learned in warm-up, and in a linear model sd and sigma together; then all of them
+ *              with the effects fixed, by slice sampling, which needs sum u u' and no rows
  *     means    the sum of an effect, which its coefficient makes up for; no rows either
  *
  * and in a linear model log sigma by slice sampling, which needs the sum of squares.

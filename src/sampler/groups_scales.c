@@ -6,7 +6,7 @@
  */
 #include "sampler/groups.h"
 
-/* TRIES of one scale after the other cost a tenth of an iteration, and scales are what mixes slowest. */
+/* TRIES of one scale after the other: a tenth of an iteration, and scales are what mixes slowest. */
 enum { CHUNK = SGFSI_MIXED_CHUNK, MOST_SHAPE = SGFSI_MOST_SHAPE, TRIES = 2 };
 
 /* ---- slices ---------------------------------------------------------------------------------- */

@@ -25,6 +25,16 @@ def rows(n=200):
     return x, x[:, 0] + rng.normal(size=n)
 
 
+def test_idle_threads_wait_as_the_library_says(sgfs):
+    """The package sets it before there is a library to ask."""
+    from sgfs import _library
+    bare = {k: v for k, v in os.environ.items() if k not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
+    bare["PYTHONPATH"] = str(SOURCE / "python")
+    say = "import os, sgfs; print(os.environ['GOMP_SPINCOUNT'])"
+    told = subprocess.run([sys.executable, "-c", say], env=bare, capture_output=True, text=True, check=True).stdout
+    assert told.strip() == dict(_library.listed("environment"))["GOMP_SPINCOUNT"]
+
+
 def test_every_struct_and_constant_is_compared_with_the_library(sgfs, monkeypatch):
     from sgfs import _c, _library
 

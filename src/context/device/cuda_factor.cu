@@ -87,7 +87,8 @@ __global__ static void factor_panel(int64_t D, int64_t strip, int64_t k, int wid
     }
 #pragma unroll
     for (int at = 0; at < HIGH * WIDE * 2; at++) {
-        int row = top + at / (2 * WIDE) * PIECE + r, col = left + at / 2 % WIDE * PIECE + 2 * c + at % 2;
+        int row = top + at / (2 * WIDE) * PIECE + r;
+        int col = left + at / 2 % WIDE * PIECE + 2 * c + at % 2;
         int64_t i = row < PANEL ? k + row : own + row;
         bool there = i < D && col < width && (row >= PANEL || col <= row);
         double less = sum[at / (2 * WIDE)][at / 2 % WIDE][at % 2];

@@ -231,7 +231,8 @@ typedef struct sgfsi_device_ops {
     /* A = (L L')^-1, both triangles */
     void (*invert_factor)(SGFSI_HERE, int64_t D, const double *L, double *A);
     /* lower triangle of A -> its eigenvectors, one in each row, by increasing eigenvalue w (D), all
-     * in the host's memory, where alone it is asked for; work: SGFS_EIGEN_WORK(D) numbers. 0, or not when it did not converge. */
+     * in the host's memory, where alone it is asked for; work: SGFS_EIGEN_WORK(D) numbers. 0, or not
+     * when it did not converge. */
     int64_t (*eigen)(SGFSI_HERE, int64_t D, double *A, double *w, double *work);
 
     /* ---- optional ---- */

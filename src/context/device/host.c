@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT
- * host.c: plain readable C. The reference every other backend is compared with, for ever; also what
+ * host.c: plain readable C. The reference every other device is compared with, for ever; also what
  * runs where no BLAS is wanted. Matrices are row-major; triangles are lower.
  */
 #include <math.h>

@@ -4,10 +4,11 @@
  *     columns of the file -> operations, in the order given -> columns of the data
  *
  * An operation keeps some rows (--na, --keep-classes, --limit, --split) or changes the features
- * (--amount, --date, --categorical, --na, --drop, --log1p, --project, --standardize). Target, weights and exposure pass
- * through. Some operations have to look at rows before they can work: standardising needs means,
- * a column of words all its words. Each of them is one pass over the rows, in order, and sees what
- * the operations before it make of rows of the training part, whichever part is read.
+ * (--amount, --date, --categorical, --na, --drop, --log1p, --project, --standardize). Target,
+ * weights and exposure pass through. Some operations have to look at rows before they can work:
+ * standardising needs means, a column of words all its words. Each of them is one pass over the
+ * rows, in order, and sees what the operations before it make of rows of the training part,
+ * whichever part is read.
  *
  *     new; for k < looks: {rewind; look(k, block)...; looked(k)}; rewind; {run(block)}...; finish
  *
