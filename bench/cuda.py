@@ -3,8 +3,10 @@
 
     python3 bench/cuda.py --program build/sgfs [--quick] [--no-peers] [--markdown FILE]
 
-Rows are made up, in single precision. A time is that of one iteration after warm-up, from the run's own clock; of JAX
-the same arithmetic in a compiled loop (scan), in double precision: gather a batch, its scores, their covariance into an
+Rows are made up, in single precision. A time is that of one iteration of one chain after warm-up: from the run's own
+clock where there is one chain, and where there are many, which several threads record, from the difference of two
+runs by the wall's clock. Of JAX
+the same arithmetic in a compiled loop (scan; vmap over chains), in double precision: gather a batch, its scores, their covariance into an
 average, a Cholesky factor and two solves for SGFS-f; gather, gradient and noise for SGLD. Both factor in every
 iteration (--fisher-every 1), which sgfs does not do by itself."""
 import argparse
@@ -17,9 +19,10 @@ import time
 
 import numpy as np
 
-# sampler, parameters, rows of a batch, iterations
-SETTINGS = [("sgfs-f", 51, 500, 2000), ("sgfs-f", 940, 2000, 200), ("sgfs-f", 2647, 500, 60), ("sgld", 51, 500, 4000),
-            ("sgld", 940, 2000, 1000)]
+# sampler, chains, parameters, rows of a batch, iterations
+SETTINGS = [("sgfs-f", 1, 51, 500, 20000), ("sgfs-f", 256, 51, 500, 20000), ("sgfs-f", 1, 940, 2000, 200),
+            ("sgfs-f", 1, 2647, 500, 60), ("sgfs-d", 1, 51, 500, 20000), ("sgfs-d", 256, 51, 500, 40000),
+            ("sgld", 1, 51, 500, 40000), ("sgld", 256, 51, 500, 40000), ("sgld", 1, 940, 2000, 1000)]
 ROWS = 10000
 
 
@@ -37,21 +40,38 @@ def make_rows(folder, parameters):
 
 def ours(program, folder, device, setting):
     """Microseconds of an iteration; a sentence where it does not work."""
-    sampler, parameters, batch, iterations = setting
+    sampler, chains, parameters, batch, iterations = setting
+    if chains > 1 and device == "blas":
+        return None
+    if chains > 1:  # all threads of the machine record them
+        walls = [run_of(program, folder, device, setting, n) for n in (iterations // 5, iterations)]
+        failed = [wall for wall in walls if isinstance(wall, str)]
+        return failed[0] if failed else 1e6 * (walls[1][0] - walls[0][0]) / (chains * (iterations - iterations // 5))
+    found = run_of(program, folder, device, setting, iterations)
+    return found if isinstance(found, str) else 1e6 * found[1] / iterations
+
+
+def run_of(program, folder, device, setting, iterations):
+    """Seconds of the wall's clock, and those of chains after warm-up; a sentence where it does not work."""
+    sampler, chains, parameters, batch, _ = setting
     out = folder / "fit.run"
     words = [program, "sample", "logistic", "--data", make_rows(folder, parameters), "--sampler", sampler, "--batch",
-             batch, "--chains", 1, "--threads", 1, "--warmup", max(iterations // 4, 20), "--draws", iterations, "--thin",
+             batch, "--chains", chains, "--warmup", max(min(iterations // 4, 200), 20), "--draws", iterations, "--thin",
              iterations, "--device", device, "--out", out, "--overwrite", "--quiet"]
-    if sampler == "sgfs-f":
+    if chains == 1:
+        words += ["--threads", 1]
+    if sampler.startswith("sgfs"):
         words += ["--fisher-every", 1, "--fisher-update", "refactor"]
     else:
         words += ["--epsilon", 1e-6]
+    begin = time.perf_counter()
     done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=600)
+    wall = time.perf_counter() - begin
     if done.returncode not in (0, 7):
         return done.stderr.strip().splitlines()[-1][:200]
     told = subprocess.run([program, "summary", str(out), "--json"], capture_output=True, text=True, timeout=60)
     found = json.loads(told.stdout)
-    return 1e6 * found["sample_seconds"] / iterations
+    return wall, found["sample_seconds"]
 
 
 def jax_of(folder, setting):
@@ -65,7 +85,7 @@ def jax_of(folder, setting):
             return None
     except Exception:  # whatever it says, it is not there
         return None
-    sampler, parameters, batch, iterations = setting
+    sampler, chains, parameters, batch, iterations = setting
     rows = jnp.asarray(np.load(make_rows(folder, parameters)), jnp.float64)
     x, y = jnp.concatenate([jnp.ones((ROWS, 1)), rows[:, :-1]], 1), rows[:, -1]
     identity = jnp.eye(parameters)
@@ -82,18 +102,23 @@ def jax_of(folder, setting):
             return (theta + 5e-7 * gradient + 1e-3 * noise, average), None
         scores = residual[:, None] * b
         scores = scores - scores.mean(0)
+        if sampler == "sgfs-d":
+            average = 0.98 * average + 0.02 * (scores * scores).sum(0) / (batch - 1)
+            root = jnp.sqrt(ROWS * (ROWS + batch) / batch * average + 2)
+            return (theta + 0.4 * (gradient / root + noise) / root, average), None
         average = 0.98 * average + 0.02 * (scores.T @ scores) / (batch - 1)
         L = jnp.linalg.cholesky(ROWS * (ROWS + batch) / batch * average + 2 * identity)
         half = jax.scipy.linalg.solve_triangular(L, gradient, lower=True) + noise
         return (theta + 0.4 * jax.scipy.linalg.solve_triangular(L, half, lower=True, trans=1), average), None
 
-    run = jax.jit(lambda state, keys: lax.scan(step, state, keys)[0])
-    state = (jnp.zeros(parameters), 0.25 * identity)
-    keys = random.split(random.PRNGKey(1), iterations)
+    run = jax.jit(jax.vmap(lambda state, keys: lax.scan(step, state, keys)[0]))
+    state = (jnp.zeros(parameters), 0.25 * (jnp.ones(parameters) if sampler == "sgfs-d" else identity))
+    state = jax.tree.map(lambda x: jnp.broadcast_to(x, (chains, *x.shape)), state)
+    keys = random.split(random.PRNGKey(1), (chains, iterations))
     jax.block_until_ready(run(state, keys))
     begin = time.perf_counter()
     jax.block_until_ready(run(state, keys))
-    return 1e6 * (time.perf_counter() - begin) / iterations
+    return 1e6 * (time.perf_counter() - begin) / (iterations * chains)
 
 
 def shown(x):
@@ -108,16 +133,17 @@ def main():
     parser.add_argument("--markdown", help="write the table there, too")
     given = parser.parse_args()
     program = str(pathlib.Path(given.program).resolve())
-    lines = ["| sampler | D | n | processor, one thread | GPU | JAX, the same GPU |", "|---|---|---|---|---|---|"]
-    print("microseconds of an iteration", *lines, sep="\n", flush=True)
+    lines = ["| sampler | chains | D | n | processor, one thread | GPU | JAX, the same GPU |",
+             "|---|---|---|---|---|---|---|"]
+    print("microseconds of an iteration of one chain", *lines, sep="\n", flush=True)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for sampler, parameters, batch, iterations in SETTINGS:
-            setting = (sampler, parameters, batch, max(iterations // 10, 10) if given.quick else iterations)
-            short = (*setting[:3], max(setting[3] // 10, 5))
+        for sampler, chains, parameters, batch, iterations in SETTINGS:
+            setting = (sampler, chains, parameters, batch, max(iterations // 10, 10) if given.quick else iterations)
+            short = (*setting[:4], max(setting[4] // 10, 5))
             found = [ours(program, folder, "blas", short), ours(program, folder, "cuda", setting),
                      None if given.no_peers else jax_of(folder, setting)]
-            lines.append(f"| {sampler} | {parameters} | {batch} | " + " | ".join(map(shown, found)) + " |")
+            lines.append(f"| {sampler} | {chains} | {parameters} | {batch} | " + " | ".join(map(shown, found)) + " |")
             print(lines[-1], flush=True)
     if given.markdown:
         pathlib.Path(given.markdown).write_text("\n".join(lines) + "\n", encoding="utf-8")

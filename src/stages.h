@@ -136,6 +136,9 @@ typedef struct sgfs_model_kind {
     bool
         far; /* touches rows and scores by operations of the device alone: a device may hold them out
                  of the host's reach. Else the host does the arithmetic, whatever the device */
+    bool linked;     /* D = p, and a row says what `link` makes of x_i theta, and no more but the
+                        -log y! of SGFSI_LOG: for whoever makes it without the kind */
+    sgfsi_link link;
     bool regression; /* linear in the columns: the default prior is scaled by them (prior.h) */
     bool one_mode;   /* the log posterior is concave, or as good: it has one mode to look for */
     /* Read m->data and the config; declare blocks and names; keep private state in m->state. */
@@ -324,6 +327,7 @@ typedef struct sgfs_problem {
     double gamma;
 } sgfs_problem;
 
+struct sgfsi_walk_step; /* context/device/walk.h: an iteration as plain data */
 struct sgfsi_plan;   /* sampler/sampler.h: how the run will be made */
 struct sgfsi_fields; /* base/fields.h: a list of state */
 
@@ -393,6 +397,13 @@ typedef struct sgfs_sampler_kind {
      * are in its sampler. The first chain's sampler, opened before the others, knows them all.
      * NULL: chains walk by themselves. */
     sgfs_status (*step_together)(sgfs_sampler *first, const sgfs_iteration *now, sgfs_err *err);
+    /* Iteration `now` as plain data to *step, for a device that makes many of them at once: all that
+     * `step` does to the sampler's state but for the arithmetic is done, and stats are filled except
+     * the first and the length of the gradient. False: that cannot be, and nothing is changed. What it
+     * changes lies in the state itself, state_size bytes, not behind its pointers. NULL: never. */
+    bool (*ahead)(sgfs_sampler *s, const sgfs_iteration *now, struct sgfsi_walk_step *step,
+                  double *stats);
+    size_t state_size;
     /* *out: what the run's chains found besides draws, to be kept in its file (a note, runblock.h);
      * the caller's. NULL, or a hook that gives NULL: nothing. */
     sgfs_status (*effects)(const sgfs_sampler *const *chain, int64_t chains,

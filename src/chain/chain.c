@@ -14,6 +14,7 @@
 #include "chain/start.h"
 #include "model/prior.h"
 #include "model/user.h"
+#include "sampler/ahead.h"
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -107,6 +108,7 @@ sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfs
     w->sampler.stats = w->stats;
     double before = sgfsi_now();
     status = kinds->sampler->open(&w->sampler, err);
+    if (status == SGFS_OK) status = sgfsi_ahead_open(&w->sampler, err);
     if (status != SGFS_OK) return status;
     place(w, model, plan->init);
     if (plan->climb > 0)
@@ -242,14 +244,25 @@ static void record(sgfsi_chain *w, const sgfs_iteration *now, const sgfsi_output
     if (w->status != SGFS_OK) explain_failure(w);
 }
 
-bool sgfsi_chain_step(sgfsi_chain *w, int64_t count, const sgfsi_output *out) {
-    const sgfsi_plan *plan = w->plan;
+static sgfs_status move(sgfsi_chain *w, const sgfs_iteration *now) {
     const sgfs_sampler_kind *kind = w->sampler.kind;
+    if (kind->step_together != NULL) return kind->step_together(&w->sampler, now, &w->err);
+    if (!sgfsi_ahead_waits(&w->sampler))
+        return kind->step(&w->sampler, now, w->theta, w->stats, &w->err);
+    sgfsi_ahead_take(&w->sampler, now, w->theta, w->stats);
+    return SGFS_OK;
+}
+
+sgfs_iteration sgfsi_chain_next(const sgfsi_chain *w) {
+    const sgfsi_plan *plan = w->plan;
     sgfs_iteration now = {.t = w->t + 1, .warmup = plan->warmup, .draws = plan->draws};
     now.want_lp = now.t > plan->warmup && (now.t - plan->warmup) % plan->thin == 0;
-    sgfs_status status = kind->step_together != NULL
-                             ? kind->step_together(&w->sampler, &now, &w->err)
-                             : kind->step(&w->sampler, &now, w->theta, w->stats, &w->err);
+    return now;
+}
+
+bool sgfsi_chain_step(sgfsi_chain *w, int64_t count, const sgfsi_output *out) {
+    const sgfs_iteration now = sgfsi_chain_next(w);
+    sgfs_status status = move(w, &now);
     status = sgfsi_device_explain(w->sampler.model->ctx.device, status, &w->err);
     bool fine = status != SGFS_ESTOPPED;
     const sgfs_err err = w->err;

@@ -33,6 +33,7 @@ typedef struct sgfsi_chain {
     double warmup_seconds, sample_seconds;
     double faults;                /* major page faults while moving */
     double disk_wait, disk_bytes; /* before the run was taken up again */
+    int64_t goal;                 /* of the stretch at hand: its last iteration */
     double since;                 /* when the stretch at hand began */
     sgfsi_validator *validator;   /* NULL without --validate */
     float *effects;               /* of groups, as they are now: what the validator looks at */
@@ -47,6 +48,8 @@ sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfs
 /* Follow how well it predicts the rows kept aside. */
 sgfs_status sgfsi_chain_validate(sgfsi_chain *w, const sgfsi_validation_rows *validation,
                                  sgfs_err *err);
+/* Its next iteration. */
+sgfs_iteration sgfsi_chain_next(const sgfsi_chain *w);
 /* One iteration of `count` chains that walk together, or of one; keeps the draw when it is due.
  * False: it failed, and how is left in w->status and w->err of each; or it was given up. */
 bool sgfsi_chain_step(sgfsi_chain *w, int64_t count, const sgfsi_output *out);

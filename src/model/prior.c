@@ -380,6 +380,12 @@ bool sgfsi_prior_is_quadratic(const sgfs_model *m) {
     return m->prior != NULL && m->prior->kind->quadratic;
 }
 
+const double *sgfsi_prior_gaussian(const sgfs_model *m) {
+    const sgfsi_prior *p = m->prior;
+    bool alone = sgfsi_prior_is_quadratic(m) && p->layer == NULL && p->means == NULL;
+    return alone ? p->precision : NULL;
+}
+
 /* With few degrees of freedom a draw from the prior lies beyond x scales with probability of about
  * x^-nu: a million scales are common where nu is below 2. One draw in 1e12 may pass for lost. */
 double sgfsi_prior_length(const sgfs_model *m, int64_t j) {

@@ -111,6 +111,8 @@ void sgfsi_prior_add_curvature(const sgfs_model *m, const double *theta, double 
 bool sgfsi_prior_is_smooth(const sgfs_model *m);
 /* Is its logarithm a parabola, so that an expansion at one place says all of it? */
 bool sgfsi_prior_is_quadratic(const sgfs_model *m);
+/* P (D) of a prior that is Gaussian in each parameter by itself, or flat; NULL: it is not. */
+const double *sgfsi_prior_gaussian(const sgfs_model *m);
 /* A million of these are further than parameter j ever gets under its prior; 0: there is none. */
 double sgfsi_prior_length(const sgfs_model *m, int64_t j);
 /* What is approximate about a prior that is counted in the matrix of SGFS, or NULL. */

@@ -25,6 +25,7 @@
 #include <math.h>
 
 #include "base/rng.h"
+#include "context/device/walk.h"
 #include "sampler/sgfs_matrix.h"
 
 /* Statistics of a draw beside those of every stochastic gradient. */
@@ -47,7 +48,11 @@ static sgfs_status open_sgfs(sgfs_sampler *sampler, sgfs_err *err) {
     for (int64_t j = 0; j < D; j++) s->root_prior[j] = sqrt(sampler->model->precision[j]);
     s->anneal = ((const settings *)sampler->settings)->anneal;
     sgfs_status status = sgfsi_cycle_check(s->anneal.cycles, s->anneal.explore, sampler->plan, err);
-    return status == SGFS_OK ? sgfsi_sgfs_matrix_open(&s->K, sampler, err) : status;
+    if (status == SGFS_OK) status = sgfsi_sgfs_matrix_open(&s->K, sampler, err);
+    sampler->average[0] = &s->K.scores.I1;
+    sampler->average[1] = s->K.by_model ? &s->K.model.I1 : NULL;
+    sampler->factor = &s->K.L;
+    return status;
 }
 
 /* ---- the step -------------------------------------------------------------------------------- */
@@ -121,6 +126,25 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     return SGFS_OK;
 }
 
+/* The same as data, where it can be said: with B = K. */
+static bool ahead(sgfs_sampler *sampler, const sgfs_iteration *now, sgfsi_walk_step *step,
+                  double *stats) {
+    sgfs *s = sampler->state;
+    const sgfsi_sgfs_matrix *K = &s->K;
+    sgfsi_alpha at = sgfsi_anneal_at(&s->anneal, now);
+    if (!s->filled || !sgfsi_sgfs_matrix_ahead(&s->K, sampler, now, at.alpha, step)) return false;
+    double shrink = 1 / (1 + at.alpha * at.alpha);
+    step->size = 2 * shrink;
+    step->noise = at.explores ? 0 : at.alpha;
+    step->prior = at.explores || K->prior == NULL ? 0 : sqrt(K->share - 1);
+    stats[SGFSI_STEP_SIZE] = 2 / sampler->eval.gamma * shrink;
+    stats[RIDGES] = 0;
+    stats[ALPHA] = at.alpha;
+    stats[PHASE] = at.phase;
+    sampler->exploring = at.explores;
+    return true;
+}
+
 static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
     sgfs *s = sampler->state;
     SGFSI_FIELD_ONE(list, s, filled);
@@ -150,6 +174,8 @@ const sgfs_sampler_kind sgfs_sampler_sgfs = {
     .describe = sgfsi_sgfs_describe,
     .open = open_sgfs,
     .step = step,
+    .ahead = ahead,
+    .state_size = sizeof(sgfs),
     .fields = fields,
     .tau = sgfsi_sgfs_tau,
     .caution_at = sgfsi_sgfs_caution,

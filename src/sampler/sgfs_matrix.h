@@ -80,6 +80,11 @@ sgfs_status sgfsi_sgfs_matrix_renew(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler,
                                     const sgfs_iteration *now, double alpha, const double *theta,
                                     sgfs_err *err);
 
+/* The same without the arithmetic, which *step says. False, and nothing has changed: this iteration
+ * is not one that can be said (context/device/walk.h). */
+bool sgfsi_sgfs_matrix_ahead(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler,
+                             const sgfs_iteration *now, double alpha, struct sgfsi_walk_step *step);
+
 void sgfsi_sgfs_matrix_fields(sgfsi_sgfs_matrix *k, sgfsi_fields *list);
 
 /* ---- options and their plan (sgfs_plan.c), for the table of sgfs.c --------------------------- */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "context/device/walk.h"
 #include "sampler/precondition.h"
 
 typedef struct settings {
@@ -89,6 +90,25 @@ static sgfs_status step_sgd(sgfs_sampler *sampler, const sgfs_iteration *now, do
     return ascend(sampler, now, theta, stats, &pace, err);
 }
 
+/* The same as data, without a preconditioner. */
+static bool climb_ahead(sgfs_sampler *sampler, const sgfs_iteration *now, sgfsi_walk_step *step,
+                        double *stats) {
+    const sgld *s = sampler->state;
+    sgfsi_pace pace = sgfsi_schedule_at(sampler->settings, now);
+    if (s->C.shape != SGFSI_IDENTITY) return false;
+    step->size = pace.eps / 2;
+    stats[SGFSI_STEP_SIZE] = pace.eps;
+    sampler->exploring = pace.explores;
+    return true;
+}
+
+static bool ahead(sgfs_sampler *sampler, const sgfs_iteration *now, sgfsi_walk_step *step,
+                  double *stats) {
+    if (!climb_ahead(sampler, now, step, stats)) return false;
+    step->noise = sampler->exploring ? 0 : sqrt(2 * step->size);
+    return true;
+}
+
 static const char *const stats[] = {SGFSI_GRADIENT_STATS, [SGFSI_OWN_STATS] = NULL};
 
 const sgfs_sampler_kind sgfs_sampler_sgld = {
@@ -102,6 +122,8 @@ const sgfs_sampler_kind sgfs_sampler_sgld = {
     SGFSI_SCHEDULE_HOOKS,
     .open = open_sgld,
     .step = step,
+    .ahead = ahead,
+    .state_size = sizeof(sgld),
     .fields = sgfsi_no_fields,
     .caution = "SGLD is approximate: at a large --epsilon the gradient noise inflates the "
                "variances, at a small one the chain hardly moves, and R-hat and ESS see neither. "
@@ -120,6 +142,8 @@ const sgfs_sampler_kind sgfs_sampler_sgd = {
     SGFSI_SCHEDULE_HOOKS,
     .open = open_sgld,
     .step = step_sgd,
+    .ahead = climb_ahead,
+    .state_size = sizeof(sgld),
     .fields = sgfsi_no_fields,
     .caution = "SGD is an optimiser: its iterates are not draws from the posterior, and their "
                "spread is not an uncertainty.",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * cuda_plugin.cu: NVIDIA GPUs. With cuda_rows.cu, cuda_layers.cu, cuda_matrix.cu and cuda_factor.cu it
- * becomes
- * libsgfs_cuda.so, which cuda.c loads where a run is asked to work on a GPU, so that nothing else
- * depends on CUDA. Here are the opened device, its memory, the lanes (cuda_lane.cuh), and the table.
+ * cuda_plugin.cu: NVIDIA GPUs. With the other cuda_*.cu of this folder it becomes libsgfs_cuda.so,
+ * which cuda.c loads where a run is asked to work on a GPU, so that nothing else depends on CUDA. Here
+ * are the opened device, its memory, the lanes (cuda_lane.cuh), and the table.
  *
  * All sums are made in an order that the sizes alone decide: two runs on one GPU have the same bits.
  */
@@ -377,6 +376,7 @@ static sgfsi_device_ops table(void) {
     ops.keep_rows = cuda_keep_rows;
     ops.drop_rows = cuda_drop_rows;
     ops.gather = cuda_gather;
+    ops.walk = cuda_walk;
     ops.room = room;
     ops.library = library;
     ops.wait = wait;

@@ -33,6 +33,8 @@
 #define SGFS_EIGEN_WORK(D)     (2 * (D) * (D) + 10 * (D) + 16)
 
 typedef struct sgfs_device sgfs_device;
+struct sgfsi_walk_law;
+struct sgfsi_walk;
 /* The first argument, for an operation that may have no use for it. */
 #define SGFSI_HERE __attribute__((unused)) const sgfs_device *dev
 
@@ -248,6 +250,9 @@ typedef struct sgfsi_device_ops {
     void (*drop_rows)(SGFSI_HERE, void *kept);
     void (*gather)(SGFSI_HERE, const void *kept, const int64_t *row, int64_t first, int64_t n,
                    double *X);
+    /* Iterations of several chains, the host waiting for all of them at once (walk.h). */
+    void (*walk)(SGFSI_HERE, const struct sgfsi_walk_law *law, int64_t chains,
+                 struct sgfsi_walk *walks);
     /* Of devices on the host. Is there memory for what so many threads need that call it at the same
      * time? */
     sgfs_status (*make_room)(SGFSI_HERE, int64_t threads, sgfs_err *err);

@@ -30,6 +30,7 @@
 #define __device__
 #define __shared__    static thread_local
 #define __restrict__
+#define __launch_bounds__(...)
 
 struct pretended_index {
     unsigned x;
