@@ -244,15 +244,6 @@ static void record(sgfsi_chain *w, const sgfs_iteration *now, const sgfsi_output
     if (w->status != SGFS_OK) explain_failure(w);
 }
 
-static sgfs_status move(sgfsi_chain *w, const sgfs_iteration *now) {
-    const sgfs_sampler_kind *kind = w->sampler.kind;
-    if (kind->step_together != NULL) return kind->step_together(&w->sampler, now, &w->err);
-    if (!sgfsi_ahead_waits(&w->sampler))
-        return kind->step(&w->sampler, now, w->theta, w->stats, &w->err);
-    sgfsi_ahead_take(&w->sampler, now, w->theta, w->stats);
-    return SGFS_OK;
-}
-
 sgfs_iteration sgfsi_chain_next(const sgfsi_chain *w) {
     const sgfsi_plan *plan = w->plan;
     sgfs_iteration now = {.t = w->t + 1, .warmup = plan->warmup, .draws = plan->draws};
@@ -262,7 +253,9 @@ sgfs_iteration sgfsi_chain_next(const sgfsi_chain *w) {
 
 bool sgfsi_chain_step(sgfsi_chain *w, int64_t count, const sgfsi_output *out) {
     const sgfs_iteration now = sgfsi_chain_next(w);
-    sgfs_status status = move(w, &now);
+    sgfs_status status = w->sampler.kind->step_together != NULL
+                             ? w->sampler.kind->step_together(&w->sampler, &now, &w->err)
+                             : sgfsi_ahead_step(&w->sampler, &now, w->theta, w->stats, &w->err);
     status = sgfsi_device_explain(w->sampler.model->ctx.device, status, &w->err);
     bool fine = status != SGFS_ESTOPPED;
     const sgfs_err err = w->err;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/ticker.h"
+#include "chain/go_ahead.h"
 #include "chain/lengthen.h"
 #include "chain/rehearse.h"
 #include "chain/resume.h"
@@ -26,11 +27,8 @@ static void close_chains(sgfs_run *run) {
     for (int64_t c = 0; run->chain != NULL && c < run->plan.chains; c++)
         sgfsi_chain_close(&run->chain[c]);
     free(run->chain);
-    free(run->ahead);
-    free(run->walks);
     run->chain = NULL;
-    run->ahead = NULL;
-    run->walks = NULL;
+    sgfsi_run_close_ahead(run);
 }
 
 /* A first chain that says that its sampler is of no use here is the last. */
@@ -49,11 +47,7 @@ static sgfs_status open_chains(sgfs_run *run, sgfs_err *err) {
         if (status == SGFS_OK) status = sgfsi_rehearse_room(run, c + 1, &used, err);
     }
     sgfsi_device_wait(run->model->ctx.device);
-    if (status != SGFS_OK || run->chain[0].sampler.ahead == NULL) return status;
-    run->ahead = calloc((size_t)run->plan.chains, sizeof(sgfs_sampler *));
-    run->walks = calloc((size_t)run->plan.chains, sizeof *run->walks);
-    if (run->ahead == NULL || run->walks == NULL) return sgfsi_fail_memory(err, "the chains");
-    return SGFS_OK;
+    return status == SGFS_OK ? sgfsi_run_open_ahead(run, err) : status;
 }
 
 /* Is it to begin anew with SGFS, and why? A sampler the user named may be of no use, but where it
@@ -200,38 +194,10 @@ static void take_time(sgfsi_chain *w, bool warmup) {
     w->validating = 0;
 }
 
-/* Chains that the device can make iterations of do as much of their stretch as it has made at once.
- * Their seconds are shared out. */
-static void go_ahead(sgfs_run *run) {
-    double before = sgfsi_now();
-    int64_t walking = 0;
-    for (int64_t c = 0; c < run->plan.chains; c++) {
-        sgfsi_chain *w = &run->chain[c];
-        if (w->status != SGFS_OK || w->t >= w->goal) continue;
-        sgfsi_ahead_plan(&w->sampler, sgfsi_chain_next(w), run->plan.thin, w->goal - w->t);
-        run->ahead[walking++] = &w->sampler;
-    }
-    sgfsi_ahead_make(run->ahead, walking, run->walks);
-    double each = (sgfsi_now() - before) / (double)(walking > 0 ? walking : 1);
-    for (int64_t c = 0; c < run->plan.chains; c++) {
-        sgfsi_chain *w = &run->chain[c];
-        if (w->status != SGFS_OK || w->t >= w->goal) continue;
-        *(w->t < run->plan.warmup ? &w->warmup_seconds : &w->sample_seconds) += each;
-    }
-}
-
-/* Has a chain more to do of its stretch? */
-static bool is_under_way(const sgfs_run *run) {
-    for (int64_t c = 0; c < run->plan.chains; c++)
-        if (run->chain[c].status == SGFS_OK && run->chain[c].t < run->chain[c].goal) return true;
-    return false;
-}
-
 /* A stretch of one chain, on one thread, or of `count` chains that walk together: to its goal, or as
  * far as the device has gone ahead. */
 static void move_chains(sgfs_run *run, sgfsi_chain *w, int64_t count) {
-    int64_t reach = run->ahead != NULL ? w->t + sgfsi_ahead_reach(&w->sampler) : w->goal;
-    int64_t end = reach < w->goal ? reach : w->goal;
+    int64_t end = sgfsi_chain_reach(w);
     bool warmup = w->t < run->plan.warmup, fine = true;
     double faults = sgfsi_pages_faults();
     for (int64_t c = 0; c < count; c++) {
@@ -264,10 +230,10 @@ sgfs_status sgfs_run_step(sgfs_run *run, int64_t iterations, sgfs_err *err) {
     }
     sgfsi_scope scope = sgfsi_context_enter(&run->model->ctx);
     do {
-        if (run->ahead != NULL) go_ahead(run);
+        sgfsi_run_go_ahead(run);
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)run->plan.threads)
         for (int64_t c = 0; c < chains; c += side) move_chains(run, &run->chain[c], side);
-    } while (run->ahead != NULL && is_under_way(run) && !sgfsi_run_is_stopping(run));
+    } while (sgfsi_run_is_ahead(run) && !sgfsi_run_is_stopping(run));
     sgfsi_context_leave(scope);
     run->seconds += sgfsi_now() - before;
     for (int64_t c = 0; c < chains; c++) {

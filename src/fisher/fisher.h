@@ -38,6 +38,8 @@ sgfs_status sgfsi_sym_open(sgfs_sym *A, const sgfs_fisher_kind *kind, const sgfs
 void sgfsi_sym_solve(const sgfs_sym *L, double a, const double *z, double *x);
 /* Two matrices of the same kind and layout change places; nothing is copied. */
 void sgfsi_sym_swap(sgfs_sym *A, sgfs_sym *B);
+/* Those numbers where they lie: for a device that is handed it as it is (walk.h); NULL of NULL. */
+double *sgfsi_sym_numbers(const sgfs_sym *A);
 /* The numbers it holds, under this name. */
 void sgfsi_sym_fields(const sgfs_sym *A, sgfsi_fields *list, const char *name);
 

@@ -43,12 +43,32 @@ static bool put_targets(const sgfs_model *m, double *y) {
     return true;
 }
 
+/* All rows as numbers to X, some at a time. */
+static sgfs_status put_rows(const sgfsi_eval *e, int64_t stride, double *X, sgfsi_arena *arena,
+                            sgfs_err *err) {
+    enum { BLOCK = 4096 };
+    const sgfs_data *d = e->model->data;
+    const sgfs_device *dev = e->model->ctx.device;
+    const sgfsi_gatherer *g = &e->batcher.rows.gatherer;
+    double *some = sgfsi_device_room(dev, BLOCK * e->D, arena);
+    if (some == NULL) return sgfsi_fail_memory(err, "the rows of iterations");
+    for (int64_t first = 0; first < d->N; first += BLOCK) {
+        int64_t n = d->N - first < BLOCK ? d->N - first : BLOCK;
+        const sgfsi_outer o = {.n = n, .rows = 1, .cols = e->D, .right = some, .end = e->D};
+        sgfsi_gatherer_range(g, d, first, n, some);
+        sgfsi_outer_of(dev, &o, X + first * stride, stride);
+    }
+    sgfsi_device_wait(dev);
+    return SGFS_OK;
+}
+
 sgfs_status sgfsi_walk_law_of(const sgfsi_eval *e, sgfsi_walk_law *law, sgfsi_arena *arena,
                               sgfs_err *err) {
     const sgfs_model *m = e->model;
     const sgfs_device *dev = m->ctx.device;
     const sgfsi_gatherer *g = &e->batcher.rows.gatherer;
     int64_t N = e->batcher.urn.N;
+    int64_t stride = (e->D + SGFSI_WALK_LINE - 1) / SGFSI_WALK_LINE * SGFSI_WALK_LINE;
     bool classes = m->kind->link == SGFSI_LOGIT;
     *law = (sgfsi_walk_law){.link = m->kind->link,
                             .one = classes && m->kind->linked ? m->labels.value[1] : 0,
@@ -56,15 +76,16 @@ sgfs_status sgfsi_walk_law_of(const sgfsi_eval *e, sgfsi_walk_law *law, sgfsi_ar
                             .N = N,
                             .n = e->n,
                             .D = e->D,
+                            .stride = stride,
                             .total = e->total,
                             .gain = e->gamma * e->total};
     if (dev->ops->walk == NULL || g->kept == NULL || !is_plain(e)) return SGFS_OK;
-    if (!has_room(dev, (double)N * (double)(e->D + 1))) return SGFS_OK;
-    double *X = sgfsi_device_room(dev, N * e->D, arena), *y = sgfsi_device_room(dev, N, arena);
+    if (!has_room(dev, (double)N * (double)(stride + 1))) return SGFS_OK;
+    double *X = sgfsi_device_room(dev, N * stride, arena), *y = sgfsi_device_room(dev, N, arena);
     if (X == NULL || y == NULL) return sgfsi_fail_memory(err, "the rows of iterations");
     if (!put_targets(m, y)) return SGFS_OK;
-    dev->ops->gather(dev, g->kept, m->data->subset, 0, N, X);
-    sgfsi_device_wait(dev);
+    sgfs_status status = put_rows(e, stride, X, arena, err);
+    if (status != SGFS_OK) return status;
     law->precision = sgfsi_prior_gaussian(m);
     law->X = X;
     law->y = y;

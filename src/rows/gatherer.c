@@ -47,6 +47,12 @@ sgfs_status sgfsi_gatherer_open(sgfsi_gatherer *g, const sgfs_data *d, const sgf
     return SGFS_OK;
 }
 
+void sgfsi_gatherer_range(const sgfsi_gatherer *g, const sgfs_data *d, int64_t first, int64_t n,
+                          double *X) {
+    const int64_t *row = d->subset != NULL ? d->subset + first : NULL;
+    g->device->ops->gather(g->device, g->kept, row, first, n, X);
+}
+
 /* Rows of packed files lie on a disk that all processes reach, and are mapped; other rows are in the
  * memory of each. A file of a single chunk is one array, from which rows are taken as they lie. */
 static bool can_be_dealt(const sgfs_data *d) {

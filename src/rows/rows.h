@@ -117,6 +117,9 @@ typedef struct sgfsi_gatherer {
 /* The copy goes with the arena. */
 sgfs_status sgfsi_gatherer_open(sgfsi_gatherer *g, const sgfs_data *d, const sgfs_device *device,
                                 sgfsi_arena *arena, sgfs_err *err);
+/* Rows first .. first + n - 1 of the data from the device's copy to X, n x p in its memory. */
+void sgfsi_gatherer_range(const sgfsi_gatherer *g, const sgfs_data *d, int64_t first, int64_t n,
+                          double *X);
 /* g->dealt, by --deal: "on", "off", or "auto": where the files exceed the memory. Collective. */
 sgfs_status sgfsi_gatherer_deal(sgfsi_gatherer *g, const sgfs_data *d, const char *how,
                                 const sgfsi_comm *comm, sgfs_err *err);

@@ -48,8 +48,8 @@ sgfs_status sgfsi_ahead_open(sgfs_sampler *s, sgfs_err *err) {
     a->walk.chain = s->chain;
     a->walk.step = a->step;
     a->walk.theta = s->theta;
-    for (int k = 0; k < 2; k++) a->walk.average[k] = s->average[k] != NULL ? s->average[k]->store : NULL;
-    a->walk.L = s->factor != NULL ? s->factor->store : NULL;
+    for (int k = 0; k < 2; k++) a->walk.average[k] = sgfsi_sym_numbers(s->average[k]);
+    a->walk.L = sgfsi_sym_numbers(s->factor);
     s->ahead = a;
     return SGFS_OK;
 }
@@ -103,8 +103,10 @@ int64_t sgfsi_ahead_reach(const sgfs_sampler *s) {
     return s->ahead->walk.done + (s->ahead->stuck ? 1 : 0);
 }
 
-void sgfsi_ahead_take(sgfs_sampler *s, const sgfs_iteration *now, double *theta, double *stats) {
+sgfs_status sgfsi_ahead_step(sgfs_sampler *s, const sgfs_iteration *now, double *theta,
+                             double *stats, sgfs_err *err) {
     sgfsi_ahead *a = s->ahead;
+    if (!sgfsi_ahead_waits(s)) return s->kind->step(s, now, theta, stats, err);
     int64_t k = a->taken++;
     sgfsi_walk_step step;
     (void)s->kind->ahead(s, now, &step, stats);
@@ -112,4 +114,5 @@ void sgfsi_ahead_take(sgfs_sampler *s, const sgfs_iteration *now, double *theta,
     memcpy(theta, a->walk.path + k * s->D, (size_t)s->D * sizeof *theta);
     stats[SGFSI_GRAD_NORM] = a->walk.about[2 * k];
     if (now->want_lp) stats[SGFSI_LP] = a->walk.about[2 * k + 1];
+    return SGFS_OK;
 }

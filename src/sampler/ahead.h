@@ -5,7 +5,7 @@
  *
  *     sgfsi_ahead_plan   each chain says which iterations it would like to have ahead
  *     sgfsi_ahead_make   the device makes those of all chains
- *     sgfsi_ahead_take   in place of `step`, until all are taken
+ *     sgfsi_ahead_step   takes them, one by one, and then makes steps of its own
  *
  * An iteration is made ahead or by `step`; which, follows from the settings and from where the chain
  * stands, so that the numbers of a chain do not depend on how many were asked for at a time. A state
@@ -38,5 +38,6 @@ int64_t sgfsi_ahead_reach(const sgfs_sampler *s);
 static inline bool sgfsi_ahead_waits(const sgfs_sampler *s) {
     return s->ahead != NULL && s->ahead->taken < s->ahead->walk.done;
 }
-/* The next one, which is `now`: theta and stats. */
-void sgfsi_ahead_take(sgfs_sampler *s, const sgfs_iteration *now, double *theta, double *stats);
+/* Iteration `now`: the next one of those, or where none is left the kind's own step. */
+sgfs_status sgfsi_ahead_step(sgfs_sampler *s, const sgfs_iteration *now, double *theta,
+                             double *stats, sgfs_err *err);

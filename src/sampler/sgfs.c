@@ -25,7 +25,6 @@
 #include <math.h>
 
 #include "base/rng.h"
-#include "context/device/walk.h"
 #include "sampler/sgfs_matrix.h"
 
 /* Statistics of a draw beside those of every stochastic gradient. */
@@ -126,18 +125,13 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     return SGFS_OK;
 }
 
-/* The same as data, where it can be said: with B = K. */
-static bool ahead(sgfs_sampler *sampler, const sgfs_iteration *now, sgfsi_walk_step *step,
+/* The same as data (sgfs_ahead.c). */
+static bool ahead(sgfs_sampler *sampler, const sgfs_iteration *now, struct sgfsi_walk_step *step,
                   double *stats) {
     sgfs *s = sampler->state;
-    const sgfsi_sgfs_matrix *K = &s->K;
     sgfsi_alpha at = sgfsi_anneal_at(&s->anneal, now);
-    if (!s->filled || !sgfsi_sgfs_matrix_ahead(&s->K, sampler, now, at.alpha, step)) return false;
-    double shrink = 1 / (1 + at.alpha * at.alpha);
-    step->size = 2 * shrink;
-    step->noise = at.explores ? 0 : at.alpha;
-    step->prior = at.explores || K->prior == NULL ? 0 : sqrt(K->share - 1);
-    stats[SGFSI_STEP_SIZE] = 2 / sampler->eval.gamma * shrink;
+    if (!s->filled || !sgfsi_sgfs_ahead(&s->K, sampler, now, &at, step)) return false;
+    stats[SGFSI_STEP_SIZE] = 2 / sampler->eval.gamma / (1 + at.alpha * at.alpha);
     stats[RIDGES] = 0;
     stats[ALPHA] = at.alpha;
     stats[PHASE] = at.phase;

@@ -20,7 +20,6 @@
 
 #include "base/matrix.h"
 #include "base/rng.h"
-#include "sampler/ahead.h"
 
 /* e right after a refresh, and what may be left of it (and of the ridge) before the next one: e
  * stays above 1.2. A direction without data moves by the factor 1 - 2/e: between 1/3 and -0.7. */
@@ -189,8 +188,7 @@ static bool fade(sgfsi_sgfs_matrix *k, double kappa) {
     return k->left < LEAST_LEFT;
 }
 
-/* The whole share again. */
-static void restore(sgfsi_sgfs_matrix *k) {
+void sgfsi_sgfs_matrix_restore(sgfsi_sgfs_matrix *k) {
     k->left = 1;
     k->share = k->fades ? SHARE_MOST : SHARE_FIXED;
 }
@@ -203,7 +201,7 @@ static sgfs_status refresh(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, sgfs_err
     if (k->prior != NULL) f->add_diag(&k->L, -k->share, k->prior);
     if (k->ridge_now > 0) f->add_diag(&k->L, -k->ridge_now, NULL);
     a->I1.kind->combine(&a->I1, 1 / (sampler->eval.gamma * sampler->eval.total), &k->L, 0, NULL);
-    restore(k);
+    sgfsi_sgfs_matrix_restore(k);
     return refactor(k, sampler, a, false, k->alpha, err);
 }
 
@@ -217,7 +215,7 @@ static sgfs_status update(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, const sgf
     double weight = sgfsi_average_weight(a, s, gbar, kappa), N = sampler->eval.total;
     if (kappa >= 1) { /* nothing of the factor is left: begin with this batch */
         a->I1.kind->add_cov(&a->I1, 0, weight, s, gbar, a->work);
-        restore(k);
+        sgfsi_sgfs_matrix_restore(k);
         return refactor(k, sampler, a, false, k->alpha, err);
     }
     if (k->L.kind->update(&k->L, 1 - kappa, sampler->eval.gamma * N * weight, s, gbar, a->work) !=
@@ -247,7 +245,7 @@ static sgfs_status take(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, const lesso
     sgfsi_average_update(a, s, gbar, l->warmup);
     if (!steps) return SGFS_OK;
     bool fresh = !same || !k->fades || fade(k, a->kappa);
-    if (fresh) restore(k);
+    if (fresh) sgfsi_sgfs_matrix_restore(k);
     return refactor(k, sampler, a, !fresh, l->alpha, err);
 }
 
@@ -283,7 +281,7 @@ bool sgfsi_sgfs_matrix_due(const sgfsi_sgfs_matrix *k, const sgfs_iteration *now
 
 /* What the way to the mode looked like is of no use there (unless warm-up has too few updates to fill
  * anew). */
-static void pass_on(sgfsi_sgfs_matrix *k, const sgfs_iteration *now) {
+void sgfsi_sgfs_matrix_pass_on(sgfsi_sgfs_matrix *k, const sgfs_iteration *now) {
     bool enough = now->warmup / 2 / k->turns.warmup_every > k->fill;
     if (k->by_model && enough && now->t == now->warmup / 2) sgfsi_average_restart(&k->scores);
     k->passing = k->by_model && enough && now->t < now->warmup / 2;
@@ -292,7 +290,7 @@ static void pass_on(sgfsi_sgfs_matrix *k, const sgfs_iteration *now) {
 sgfs_status sgfsi_sgfs_matrix_renew(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler,
                                     const sgfs_iteration *now, double alpha, const double *theta,
                                     sgfs_err *err) {
-    pass_on(k, now);
+    sgfsi_sgfs_matrix_pass_on(k, now);
     int64_t after = now->t - now->warmup;
     if (!sgfsi_sgfs_matrix_due(k, now)) {
         bool stale =
@@ -301,36 +299,6 @@ sgfs_status sgfsi_sgfs_matrix_renew(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler,
     }
     const lesson l = {now->t, SGFSI_ROWS, now->t <= now->warmup, true, alpha};
     return learn(k, sampler, &l, theta, err);
-}
-
-/* One average learns: `which` of the step's. */
-static void learn_ahead(sgfsi_average *a, int64_t n, bool warmup, int which, sgfsi_walk_step *step) {
-    double kappa = sgfsi_average_next(a, warmup);
-    bool whole = a->divide_by_n || which == 1;
-    step->learns |= which == 0 ? SGFSI_LEARNS_SCORES : SGFSI_LEARNS_MODEL;
-    step->decay[which] = 1 - kappa;
-    step->weight[which] = kappa / (double)(whole ? n : n - 1);
-}
-
-/* A matrix that is made anew each time, without a ridge. */
-bool sgfsi_sgfs_matrix_ahead(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler,
-                             const sgfs_iteration *now, double alpha, sgfsi_walk_step *step) {
-    bool due = sgfsi_sgfs_matrix_due(k, now), warmup = now->t <= now->warmup;
-    bool by_model = warmup && k->by_model;
-    if (!k->B.is_fisher || k->fades || k->ridge > 0 || k->source == SGFSI_FROM_NOTHING) return false;
-    if (due ? by_model && !sampler->ahead->law->resamples : k->ridge_now > 0) return false;
-    pass_on(k, now);
-    step->share = k->prior != NULL ? SHARE_FIXED : 0;
-    if (!due) return true;
-    if (!k->passing) learn_ahead(&k->scores, sampler->eval.n, warmup, 0, step);
-    if (by_model) learn_ahead(&k->model, sampler->eval.n, warmup, 1, step);
-    step->from = by_model ? 2 : 1;
-    k->source = by_model ? SGFSI_FROM_MODEL : SGFSI_FROM_SCORES;
-    k->ridge_now = k->ridge_full = 0;
-    k->shrink = 1;
-    k->alpha = alpha;
-    restore(k);
-    return true;
 }
 
 void sgfsi_sgfs_matrix_fields(sgfsi_sgfs_matrix *k, sgfsi_fields *list) {

@@ -80,10 +80,13 @@ sgfs_status sgfsi_sgfs_matrix_renew(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler,
                                     const sgfs_iteration *now, double alpha, const double *theta,
                                     sgfs_err *err);
 
-/* The same without the arithmetic, which *step says. False, and nothing has changed: this iteration
- * is not one that can be said (context/device/walk.h). */
-bool sgfsi_sgfs_matrix_ahead(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler,
-                             const sgfs_iteration *now, double alpha, struct sgfsi_walk_step *step);
+/* Parts of it: where warm-up has passed, averages begin anew; the prior's whole share again. */
+void sgfsi_sgfs_matrix_pass_on(sgfsi_sgfs_matrix *k, const sgfs_iteration *now);
+void sgfsi_sgfs_matrix_restore(sgfsi_sgfs_matrix *k);
+/* A step and its matrix without the arithmetic, which *step says (sgfs_ahead.c). False, and nothing has
+ * changed: it is not one that can be said. */
+bool sgfsi_sgfs_ahead(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler, const sgfs_iteration *now,
+                      const sgfsi_alpha *at, struct sgfsi_walk_step *step);
 
 void sgfsi_sgfs_matrix_fields(sgfsi_sgfs_matrix *k, sgfsi_fields *list);
 

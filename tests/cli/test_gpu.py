@@ -105,15 +105,20 @@ def test_too_little_memory(site):
     assert done.returncode == 2 and "bytes" in done.stderr and "of its 20000 are free" in done.stderr, done.stderr
 
 
+LONG = ["20" if w == "--warmup" else "4000" if w == "--draws" else v for w, v in zip(("", *SAMPLE), SAMPLE)]
+
+
 @pretended
-@pytest.mark.parametrize("after", range(4000, 4024, 2))  # wherever in an iteration that is
-def test_a_gpu_that_is_lost(site, after):
+@pytest.mark.parametrize("words, after", [
+    *(([*SAMPLE, "--fisher-fade"], after) for after in range(4000, 4024, 2)),  # wherever in an iteration that is
+    *((LONG, after) for after in range(80, 86, 2))])  # that the GPU makes many of at once
+def test_a_gpu_that_is_lost(site, words, after):
     (site / "lost.run").unlink(missing_ok=True)
-    done = run(site, "gpu", *SAMPLE, "--device", "cuda", "--out", "lost.run", SGFS_PRETENDED_LOSS=str(after))
+    done = run(site, "gpu", *words, "--device", "cuda", "--out", "lost.run", SGFS_PRETENDED_LOSS=str(after))
     assert done.returncode == 5 and "The work on the device cuda cannot go on: GPU 0 (pretended GPU): " in done.stderr, done.stderr
     assert "sgfs sample --resume lost.run" in done.stderr
     kept = draws(site, "lost.run")
-    assert 2 <= len(kept) < 200 and np.isfinite(kept[:, -1]).all(), done.stderr
+    assert 2 <= len(kept) < (200 if words != LONG else 8000) and np.isfinite(kept[:, -1]).all(), done.stderr
 
 
 @pretended

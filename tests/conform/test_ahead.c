@@ -77,7 +77,7 @@ static void look(const sgfsi_walk_law *law, const sgfsi_walk *w, int64_t t, cons
     sgfsi_normals(&stream, law->n, random);
     sgfsi_uniforms(&stream, law->n, random);
     for (int64_t i = 0; i < law->n; i++) {
-        const double *x = law->X + row[i] * law->D;
+        const double *x = law->X + row[i] * law->stride;
         double eta = 0, y = law->y[row[i]];
         for (int64_t j = 0; j < law->D; j++) eta += x[j] * theta[j];
         double p = 1 / (1 + exp(-eta)), one = own ? random[i] < p : y == law->one;
@@ -101,7 +101,7 @@ static bool walk_once(const sgfsi_walk_law *law, sgfsi_walk *w, const sgfsi_walk
     look(law, w, s->t, row, theta, false, residual, loglik);
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < D; j++)
-            gbar[j] += residual[i] * law->X[row[i] * D + j] / (double)n;
+            gbar[j] += residual[i] * law->X[row[i] * law->stride + j] / (double)n;
         lp += law->total / (double)n * loglik[i];
     }
     about[0] = 0;
@@ -121,8 +121,8 @@ static bool walk_once(const sgfsi_walk_law *law, sgfsi_walk *w, const sgfsi_walk
                 double v = 0, *at = &w->average[which][full ? r * D + c : r];
                 for (int64_t i = 0; i < n; i++) {
                     double mean_r = which == 0 ? gbar[r] : 0, mean_c = which == 0 ? gbar[c] : 0;
-                    v += (residual[i] * law->X[row[i] * D + r] - mean_r) *
-                         (residual[i] * law->X[row[i] * D + c] - mean_c);
+                    const double *g = law->X + row[i] * law->stride;
+                    v += (residual[i] * g[r] - mean_r) * (residual[i] * g[c] - mean_c);
                 }
                 before[which][full ? r * D + c : r] = *at;
                 *at = s->decay[which] * *at + s->weight[which] * v;

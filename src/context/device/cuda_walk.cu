@@ -3,10 +3,11 @@
  * one block of threads, from its first iteration to its last: what changes from one to the next lies in
  * the memory that the block shares, and hundreds of chains fill the GPU.
  *
- * A warp looks at four rows at a time, which thread 4 i + j of it has as columns i, 8 + i, 16 + i, ... of
- * row j. That is how a fragment of a product of 8 x 4 numbers lies, so that rows go from memory into
- * their linear predictor, their part of the gradient and their part of the matrix without being stored
- * in between. T is how many such tiles of eight columns there are.
+ * A warp looks at four rows at a time. Thread 4 i + j has of row j the numbers that stand at place i of
+ * each tile of eight columns, T of them. That is how a fragment of a product of 8 x 4 numbers lies, so
+ * that rows go from memory into their linear predictors, their part of the gradient and their part of
+ * the matrix without being stored in between. Two tiles take turns with columns, so that a thread
+ * fetches two numbers at once (column_of).
  */
 #include "base/rng.h"
 #include "context/device/cuda_lane.cuh"
@@ -20,7 +21,7 @@ static constexpr int WARP = 32, TILE = 8, DEEP = 4, AVERAGES = 2;
 struct law_there {
     sgfsi_link link;
     int n, D;
-    int64_t N;
+    int64_t N, stride;
     double one, total, gain;
     const double *X, *y, *precision, *counted;
 };
@@ -105,16 +106,25 @@ template <int T, int MATRIX> struct sums {
     double gradient[T], square[TILES][2], density;
 };
 
+/* The column at place i of tile t. */
+template <int T> __device__ static int column_of(int t, int i) {
+    return T % 2 != 0 && t == T - 1 ? TILE * t + i : 2 * TILE * (t / 2) + 2 * i + t % 2;
+}
+
 /* This thread's columns of row i of the data; there: false stands for zeros. */
 template <int T>
 __device__ static void take_row(const law_there &law, int64_t i, bool there, double *x) {
-    int column = static_cast<int>(threadIdx.x) % WARP / DEEP;
-    const double *from = law.X + i * law.D;
+    int place = static_cast<int>(threadIdx.x) % WARP / DEEP;
+    const double *from = law.X + i * law.stride;
 #pragma unroll
-    for (int t = 0; t < T; t++) {
-        int c = TILE * t + column;
-        x[t] = there && c < law.D ? from[c] : 0;
+    for (int t = 0; t + 1 < T; t += 2) {
+        double2 two = {0, 0};
+        if (there && TILE * t < law.D)
+            two = *reinterpret_cast<const double2 *>(from + TILE * t + 2 * place);
+        x[t] = two.x;
+        x[t + 1] = two.y;
     }
+    if (T % 2 != 0) x[T - 1] = there && TILE * (T - 1) < law.D ? from[TILE * (T - 1) + place] : 0;
 }
 
 /* The residual of a row; own: of a target drawn from the model. wanted: its log density, too. */
@@ -138,60 +148,83 @@ __device__ static double residual_of(const law_there &law, const walk_there &w, 
     return (is_one ? 1 : 0) - p;
 }
 
-/* A warp takes 32 rows at a time: first their linear predictors, of which each thread keeps that of
- * one row and makes the residual of it, then their sums. The second look at a row finds it near. */
+/* A warp: two tiles below each other, X Y' and Z Y' (add_product). */
+__device__ static inline void add_two_products(double top[2], double low[2], double x, double z,
+                                               double y) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 /* at twice the pace */
+    asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
+        "{%0, %1, %2, %3};"
+        : "+d"(top[0]), "+d"(top[1]), "+d"(low[0]), "+d"(low[1])
+        : "d"(x), "d"(z), "d"(y));
+#else
+    add_product(top, x, y);
+    add_product(low, z, y);
+#endif
+}
+
+/* A warp takes some groups of four rows at a time, whose residuals are made side by side: a thread's own
+ * row is row j of group i, counted round. */
+template <int MATRIX> struct groups_of {
+    static constexpr int COUNT = MATRIX == SGFSI_WALK_PLAIN ? 4 : 2; /* a matrix takes registers */
+};
+
 template <int T, int MATRIX>
 __device__ static void add_rows(const law_there &law, const walk_there &w, const sgfsi_walk_step *s,
                                 const int *row, const double *theta, bool own, bool learns,
                                 sums<T, MATRIX> &sum) {
-    constexpr int GROUPS = WARP / DEEP;
-    [[maybe_unused]] constexpr int AT_ONCE = MATRIX == SGFSI_WALK_FULL ? 1 : 4; /* registers */
-    int thread = static_cast<int>(threadIdx.x) % WARP, mine = thread / DEEP, j = thread % DEEP;
-    double place[T], x[T];
+    constexpr int GROUPS = groups_of<MATRIX>::COUNT, ROWS = DEEP * GROUPS;
+    int thread = static_cast<int>(threadIdx.x) % WARP, i = thread / DEEP, j = thread % DEEP;
+    int step = static_cast<int>(blockDim.x) / WARP * ROWS;
+    double place[T], x[GROUPS][T];
 #pragma unroll
-    for (int t = 0; t < T; t++) place[t] = theta[TILE * t + mine];
-    for (int first = static_cast<int>(threadIdx.x) - thread; first < law.n;
-         first += static_cast<int>(blockDim.x)) {
-        int at = first + thread;
-        bool there = at < law.n;
-        double y = there ? law.y[row[at]] : 0, eta = 0, density;
-#pragma unroll 4
+    for (int t = 0; t < T; t++) place[t] = theta[column_of<T>(t, i)];
+    for (int first = static_cast<int>(threadIdx.x) / WARP * ROWS; first < law.n; first += step) {
+        int at = first + DEEP * (i % GROUPS) + j;
+        double y = at < law.n ? law.y[row[at]] : 0, eta = 0, density;
+#pragma unroll
         for (int g = 0; g < GROUPS; g++) {
             int k = first + DEEP * g + j;
-            double sum_of_row = 0;
-            take_row<T>(law, k < law.n ? row[k] : 0, k < law.n, x);
+            take_row<T>(law, k < law.n ? row[k] : 0, k < law.n, x[g]);
+        }
 #pragma unroll
-            for (int t = 0; t < T; t++) sum_of_row += x[t] * place[t];
+        for (int g = 0; g < GROUPS; g++) {
+            double of_row = 0;
+#pragma unroll
+            for (int t = 0; t < T; t++) of_row += x[g][t] * place[t];
 #pragma unroll
             for (int far = DEEP; far < WARP; far *= 2)
-                sum_of_row += __shfl_sync(~0u, sum_of_row, thread ^ far);
-            if (g == mine) eta = sum_of_row;
+                of_row += __shfl_sync(~0u, of_row, thread ^ far);
+            if (i % GROUPS == g) eta = of_row;
         }
         double residual = residual_of(law, w, s->t, at, own, s->want_lp && !own, eta, y, &density);
-        if (!there) residual = density = 0;
-        sum.density += density;
-#pragma unroll AT_ONCE
+        if (at >= law.n) residual = 0;
+        if (at < law.n && i < GROUPS) sum.density += density;
+#pragma unroll
         for (int g = 0; g < GROUPS; g++) {
-            int k = first + DEEP * g + j;
             double factor = __shfl_sync(~0u, residual, DEEP * g + j);
-            take_row<T>(law, k < law.n ? row[k] : 0, k < law.n, x);
 #pragma unroll
             for (int t = 0; t < T; t++) {
-                x[t] *= factor;
-                sum.gradient[t] += x[t];
+                x[g][t] *= factor;
+                sum.gradient[t] += x[g][t];
             }
             if (MATRIX == SGFSI_WALK_DIAGONAL && learns) {
 #pragma unroll
-                for (int t = 0; t < T; t++) sum.square[t < sum.TILES ? t : 0][0] += x[t] * x[t];
+                for (int t = 0; t < T; t++)
+                    sum.square[t < sum.TILES ? t : 0][0] += x[g][t] * x[g][t];
             }
             if (MATRIX == SGFSI_WALK_FULL && learns) {
 #pragma unroll
-                for (int t = 0; t < T; t++) {
+                for (int u = 0; u < T; u++) {
 #pragma unroll
-                    for (int u = 0; u <= t; u++) {
+                    for (int t = u; t < T; t += 2) {
                         constexpr int LAST = sums<T, MATRIX>::TILES - 1;
-                        int tile = t * (t + 1) / 2 + u;
-                        add_product(sum.square[tile < LAST ? tile : LAST], x[t], x[u]);
+                        int tile = t * (t + 1) / 2 + u, below = tile + t + 1;
+                        double *top = sum.square[tile < LAST ? tile : LAST];
+                        double *low = sum.square[below < LAST ? below : LAST];
+                        if (t + 1 < T)
+                            add_two_products(top, low, x[g][t], x[g][t + 1 < T ? t + 1 : t],
+                                             x[g][u]);
+                        else add_product(top, x[g][t], x[g][u]);
                     }
                 }
             }
@@ -206,23 +239,42 @@ template <int T> struct square_of {
     static constexpr int SIDE = TILE * T, PITCH = SIDE + 1;
 };
 
-/* The lower tiles of all warps to K. In each round another warp adds to a tile. */
-template <int T>
-__device__ static void collect(const sums<T, SGFSI_WALK_FULL> &sum, double *K) {
+/* Where number (r, c) of tile (t, u) lies in K's lower triangle, and where that of (c, r) does. */
+template <int T> __device__ static int place_of(int t, int u, int r, int c) {
     constexpr int PITCH = square_of<T>::PITCH;
-    int warps = static_cast<int>(blockDim.x) / WARP, warp = static_cast<int>(threadIdx.x) / WARP;
-    int thread = static_cast<int>(threadIdx.x) % WARP;
-    double *mine = K + thread / DEEP * PITCH + 2 * (thread % DEEP);
-    for (int round = 0; round < warps; round++) {
+    int from = column_of<T>(t, 0), to = column_of<T>(u, 0); /* known when this is compiled */
+    int wide = T % 2 != 0 && t == T - 1 ? 1 : 2, deep = T % 2 != 0 && u == T - 1 ? 1 : 2;
+    if (t / 2 == u / 2 && t != u && r < c) return to * PITCH + from + (deep * c * PITCH + wide * r);
+    return from * PITCH + to + (wide * r * PITCH + deep * c);
+}
+
+/* The tiles of all warps to K. In each round another warp adds to a tile. */
+template <int T, int WARPS>
+__device__ static void collect(const sums<T, SGFSI_WALK_FULL> &sum, double *K) {
+    constexpr int TILES = sums<T, SGFSI_WALK_FULL>::TILES;
+    int warp = static_cast<int>(threadIdx.x) / WARP;
+    int i = static_cast<int>(threadIdx.x) % WARP / DEEP, j = static_cast<int>(threadIdx.x) % DEEP;
+#pragma unroll 1
+    for (int round = 0; round < WARPS; round++) {
+        int turn = (warp + WARPS - round) % WARPS; /* tiles whose number ends so are this warp's */
+        double all[(TILES + WARPS - 1) / WARPS][2] = {};
 #pragma unroll
-        for (int t = 0; t < T; t++) {
+        for (int store = 0; store < 2; store++) { /* all are on their way before one is needed */
 #pragma unroll
-            for (int u = 0; u <= t; u++) {
-                int tile = t * (t + 1) / 2 + u;
-                double *to = mine + TILE * t * PITCH + TILE * u;
-                if ((tile + round) % warps != warp) continue;
-                to[0] = (round > 0 ? to[0] : 0) + sum.square[tile][0];
-                to[1] = (round > 0 ? to[1] : 0) + sum.square[tile][1];
+            for (int t = 0; t < T; t++) {
+#pragma unroll
+                for (int u = 0; u <= t; u++) {
+                    int tile = t * (t + 1) / 2 + u;
+                    if (tile % WARPS != turn) continue;
+#pragma unroll
+                    for (int h = 0; h < 2; h++) {
+                        double *to = K + place_of<T>(t, u, i, 2 * j + h);
+                        double *number = &all[tile / WARPS][h];
+                        if (t == u && 2 * j + h > i) continue; /* that of (c, r) is stored */
+                        if (store == 0) *number = (round > 0 ? *to : 0) + sum.square[tile][h];
+                        else *to = *number;
+                    }
+                }
             }
         }
         __syncthreads();
@@ -277,13 +329,13 @@ __device__ static void learn(const law_there &law, const walk_there &w, const sg
     }
 }
 
-/* K, lower triangle -> its factor; false: it has none. Each thread keeps its numbers until their column
- * is next, so that threads wait for each other but once for each column. Columns are scaled when all
- * are done. */
-template <int T> __device__ static bool factor(int D, double *K) {
+/* K, lower triangle -> its factor L, and x -> L^-1 x; false: it has none. Each thread keeps its numbers
+ * until their column is next, so that threads wait for each other but once for each column. Columns
+ * are scaled when all are done. x goes along as one row more, a number of it in each of D threads. */
+template <int T> __device__ static bool factor(int D, double *K, double *x) {
     constexpr int PITCH = square_of<T>::PITCH, SIDE = square_of<T>::SIDE, N = grid_of<T>::SIDE;
     int me = static_cast<int>(threadIdx.x), r = me / GRID, c = me % GRID;
-    double own[N][N];
+    double own[N][N], mine = me < D ? x[me] : 0;
 #pragma unroll
     for (int i = 0; i < N; i++) {
 #pragma unroll
@@ -303,19 +355,21 @@ template <int T> __device__ static bool factor(int D, double *K) {
                 for (int i = block; i < N; i++)
                     if (r + GRID * i < D) K[(r + GRID * i) * PITCH + k] = own[i][block];
             }
+            if (me == k) x[k] = mine;
             __syncthreads();
             double pivot = K[k * PITCH + k], part = 1 / pivot, left[N], right[N];
             if (!(pivot > 0)) return false;
 #pragma unroll
             for (int i = block; i < N; i++) {
                 left[i] = r + GRID * i < D ? K[(r + GRID * i) * PITCH + k] : 0;
-                right[i] = c + GRID * i < D ? K[(c + GRID * i) * PITCH + k] * part : 0;
+                right[i] = c + GRID * i < D ? K[(c + GRID * i) * PITCH + k] : 0;
             }
 #pragma unroll
             for (int i = block; i < N; i++) {
 #pragma unroll
-                for (int j = block; j <= i; j++) own[i][j] -= left[i] * right[j];
+                for (int j = block; j <= i; j++) own[i][j] -= left[i] * right[j] * part;
             }
+            if (me > k && me < D) mine -= K[me * PITCH + k] * x[k] * part;
         }
     }
     __syncthreads();
@@ -323,6 +377,7 @@ template <int T> __device__ static bool factor(int D, double *K) {
         double root = sqrt(K[me * PITCH + me]);
         K[me * PITCH + me] = root;
         K[me * PITCH + SIDE] = 1 / root;
+        x[me] = mine / root;
     }
     __syncthreads();
 #pragma unroll
@@ -337,12 +392,14 @@ template <int T> __device__ static bool factor(int D, double *K) {
     return true;
 }
 
-/* A warp: v = L^-T (L^-1 v + noise z), of which each thread has the numbers `thread` and 32 + thread. */
+/* A warp: v = L^-T (L^-1 v + noise z), of which each thread has the numbers `thread` and 32 + thread;
+ * halved: v is L^-1 v already. */
 template <int T>
-__device__ static void solve(int D, const double *K, double noise, const double *z, double *v) {
+__device__ static void solve(int D, const double *K, bool halved, double noise, const double *z,
+                             double *v) {
     constexpr int PITCH = square_of<T>::PITCH, SIDE = square_of<T>::SIDE;
     int thread = static_cast<int>(threadIdx.x) % WARP, far = thread + WARP;
-    for (int k = 0; k < D; k++) {
+    for (int k = halved ? D : 0; k < D; k++) {
         double found = __shfl_sync(~0u, k < WARP ? v[0] : v[1], k % WARP) * K[k * PITCH + SIDE];
         if (thread == k) v[0] = found;
         if (far == k) v[1] = found;
@@ -381,12 +438,14 @@ __global__ static void __launch_bounds__(WARP *block_of<MATRIX>::WARPS)
                   THREADS_OF_IT = WARP * WARPS;
     constexpr bool FULL = MATRIX == SGFSI_WALK_FULL, DIAGONAL = MATRIX == SGFSI_WALK_DIAGONAL,
                    LEARNS = FULL || DIAGONAL;
+    constexpr int numbers_of_step = static_cast<int>(sizeof(sgfsi_walk_step) / sizeof(int64_t));
     constexpr int IDLE = 2; /* warps that are busy while the others draw the next rows */
     __shared__ double K[FULL ? SIDE * PITCH : SIDE]; /* the factor, or the roots of a diagonal */
     __shared__ double part[WARPS][SIDE]; /* sums of each warp; the first becomes gbar */
     __shared__ double square[DIAGONAL ? WARPS : 1][SIDE];
     __shared__ double theta[SIDE], x[SIDE], z[2][2][SIDE], density[WARPS], about[2];
     __shared__ int row[SGFSI_WALK_ROWS];
+    __shared__ sgfsi_walk_step steps[2]; /* this one and the next */
     const walk_there w = walks[blockIdx.x];
     const int me = static_cast<int>(threadIdx.x), thread = me % WARP, warp = me / WARP, D = law.D;
     double *const gbar = part[0];
@@ -397,11 +456,15 @@ __global__ static void __launch_bounds__(WARP *block_of<MATRIX>::WARPS)
         K[at * PITCH + SIDE] = 1 / w.L[at * D + at];
     for (int at = me; DIAGONAL && at < D; at += THREADS_OF_IT) K[at] = w.L[at];
     for (int at = me; at < SIDE; at += THREADS_OF_IT) theta[at] = at < D ? w.theta[at] : 0;
+    if (me == 0) steps[0] = w.step[0];
     draw(law, w, &w.step[0], me, THREADS_OF_IT, row, z[0][0], z[0][1]);
     __syncthreads();
     int64_t k = 0;
     for (; k < w.count && fine; k++) {
-        const sgfsi_walk_step *s = &w.step[k];
+        const sgfsi_walk_step *s = &steps[k % 2], *then = &steps[(k + 1) % 2];
+        if (me < numbers_of_step && k + 1 < w.count)
+            reinterpret_cast<int64_t *>(&steps[(k + 1) % 2])[me] =
+                reinterpret_cast<const int64_t *>(&w.step[k + 1])[me];
 #pragma unroll 1
         for (int which = 0; which < AVERAGES && fine; which++) {
             bool learns = LEARNS && (s->learns >> which & 1) != 0;
@@ -414,13 +477,13 @@ __global__ static void __launch_bounds__(WARP *block_of<MATRIX>::WARPS)
                     double g = sum.gradient[t];
                     g += __shfl_sync(~0u, g, thread ^ 1);
                     g += __shfl_sync(~0u, g, thread ^ 2);
-                    if (thread % DEEP == 0) part[warp][TILE * t + thread / DEEP] = g;
+                    if (thread % DEEP == 0) part[warp][column_of<T>(t, thread / DEEP)] = g;
                 }
                 double d = sum_of_warp(sum.density);
                 if (thread == 0) density[warp] = d;
                 __syncthreads();
                 if (!LEARNS && warp >= IDLE && k + 1 < w.count) /* nobody looks at the rows again */
-                    draw(law, w, s + 1, me - IDLE * WARP, THREADS_OF_IT - IDLE * WARP, row,
+                    draw(law, w, then, me - IDLE * WARP, THREADS_OF_IT - IDLE * WARP, row,
                          z[(k + 1) % 2][0], z[(k + 1) % 2][1]);
                 if (me < SIDE) {
                     double g = 0;
@@ -444,16 +507,19 @@ __global__ static void __launch_bounds__(WARP *block_of<MATRIX>::WARPS)
                 }
                 __syncthreads();
                 fine = about[0] - about[0] == 0; /* finite */
+                if (LEARNS && s->prior != 0 && me < D)
+                    x[me] += s->prior * sqrt(law.counted[me]) * z[k % 2][1][me];
+                __syncthreads();
             }
             if (!learns || !fine) continue;
-            if constexpr (FULL) collect<T>(sum, K);
+            if constexpr (FULL) collect<T, WARPS>(sum, K);
             if constexpr (DIAGONAL) {
 #pragma unroll
                 for (int t = 0; t < T; t++) {
                     double g = sum.square[t][0];
                     g += __shfl_sync(~0u, g, thread ^ 1);
                     g += __shfl_sync(~0u, g, thread ^ 2);
-                    if (thread % DEEP == 0) square[warp][TILE * t + thread / DEEP] = g;
+                    if (thread % DEEP == 0) square[warp][column_of<T>(t, thread / DEEP)] = g;
                 }
                 __syncthreads();
             }
@@ -468,7 +534,7 @@ __global__ static void __launch_bounds__(WARP *block_of<MATRIX>::WARPS)
             __syncthreads();
         }
         if (fine && LEARNS && s->from != 0) {
-            if constexpr (FULL) fine = factor<T>(D, K);
+            if constexpr (FULL) fine = factor<T>(D, K, x);
             if constexpr (DIAGONAL) {
                 for (int c = 0; c < D; c++) fine = fine && K[c] > 0;
                 __syncthreads();
@@ -483,18 +549,14 @@ __global__ static void __launch_bounds__(WARP *block_of<MATRIX>::WARPS)
             __syncthreads();
         }
         if (!fine) break;
-        const double *noise = z[k % 2][0], *prior = z[k % 2][1];
+        const double *noise = z[k % 2][0];
         if (LEARNS && warp > 0 && k + 1 < w.count)
-            draw(law, w, s + 1, me - WARP, THREADS_OF_IT - WARP, row, z[(k + 1) % 2][0],
+            draw(law, w, then, me - WARP, THREADS_OF_IT - WARP, row, z[(k + 1) % 2][0],
                  z[(k + 1) % 2][1]);
         if (warp == 0) {
             double v[2] = {0, 0};
-            for (int h = 0, c = thread; c < D; h++, c += WARP) {
-                v[h] = x[c];
-                if (LEARNS && s->prior != 0)
-                    v[h] += s->prior * sqrt(law.counted[c]) * prior[c];
-            }
-            if constexpr (FULL) solve<T>(D, K, s->noise, noise, v);
+            for (int h = 0, c = thread; c < D; h++, c += WARP) v[h] = x[c];
+            if constexpr (FULL) solve<T>(D, K, s->from != 0, s->noise, noise, v);
             for (int h = 0, c = thread; c < D; h++, c += WARP) {
                 double z1 = s->noise != 0 ? s->noise * noise[c] : 0, step = v[h];
                 if (DIAGONAL) step = (step / K[c] + z1) / K[c];
@@ -632,6 +694,7 @@ void cuda_walk(const sgfs_device *dev, const sgfsi_walk_law *law, int64_t chains
     to.one = law->one;
     to.total = law->total;
     to.gain = law->gain;
+    to.stride = law->stride;
     to.X = law->X;
     to.y = law->y;
     to.precision = there + is.vector;

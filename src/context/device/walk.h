@@ -21,6 +21,7 @@
 #include "context/device/device.h"
 
 enum {
+    SGFSI_WALK_LINE = 16,       /* numbers of a line of memory */
     SGFSI_WALK_PARAMETERS = 64, /* D at most */
     SGFSI_WALK_ROWS = 2048      /* n at most; N is less than 2^31 */
 };
@@ -37,8 +38,9 @@ typedef struct sgfsi_walk_law {
     double one;      /* of SGFSI_LOGIT: the target that counts as 1 */
     bool resamples;  /* can targets be drawn from the model? */
     int64_t N, n, D; /* rows, rows of a batch, parameters */
+    int64_t stride;  /* from one row of X to the next: D rounded up to a line of memory */
     double total;    /* N, as a number */
-    const double *X, *y;      /* N x D, N: both in the device's memory */
+    const double *X, *y;      /* N x stride, zeros behind D, and N: both in the device's memory */
     const double *precision;  /* D: P */
     const double *counted;    /* D: Lambda; NULL: 0 */
     sgfsi_walk_matrix matrix;

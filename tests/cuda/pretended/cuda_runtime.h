@@ -32,6 +32,9 @@
 #define __restrict__
 #define __launch_bounds__(...)
 
+struct alignas(16) double2 {
+    double x, y;
+};
 struct pretended_index {
     unsigned x;
 };
