@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * pack.c: any files to one packed file, in memory that does not grow with their rows.
  *
- *     files -> flow -> recipe -> cells of one type -> shuffle (data/shuffle.c) -> packer -> .sgd
+ *     files -> flow -> recipe -> cells of one type -> shuffle (packed/shuffle.c) -> packer -> .sgd
  *
  * Operations that have to look at rows first (--standardize, --categorical) cost one pass over the
  * files each. The first flow stays open to the end: names, words and levels are its. Rows are

@@ -4,8 +4,9 @@
  * the rank of theta among its L draws is uniform on 0 .. L when the sampler is right, whatever X
  * is. Each problem is new: means, variances and tails are tested at once, over the prior's range.
  *
- * For samplers exact and exact-hmc the same with labels, p(y = 1) = sigmoid(x'theta), as well. (Problems whose labels are all
- * alike are left out: that looks at y alone, and given y nothing changes.)
+ * For samplers exact and exact-hmc the same with labels, p(y = 1) = sigmoid(x'theta), as well.
+ * (Problems whose labels are all alike are left out: that looks at y alone, and given y nothing
+ * changes.)
  *
  * Ranks are taken of the D parameters and of the D whitened directions C'theta, A = C C' the
  * posterior precision. The latter are independent of each other given y, so their ranks are pooled.
@@ -231,7 +232,8 @@ static void test_hmc_is_calibrated(void **state) {
 
 /* Exact where the posterior is quadratic and the scores spread as the curvature says. With Gaussian
  * noise they do up to sqrt(2/rows), which the variance feels divided by gamma (docs/math.md):
- * 400 rows, n = 20: 7 %/21, far below what 600 problems can see. tau = gamma - 1 = 20 at alpha 0. */
+ * 400 rows, n = 20: 7 %/21, far below what 600 problems can see. tau = gamma - 1 = 20 at alpha
+ * 0. */
 static void test_sgfs_is_calibrated_where_it_is_exact(void **state) {
     (void)state;
     static const setting settings[] = {COMMON("1"),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * cuda_lane.cuh: what the files of the plug-in for NVIDIA GPUs share (cuda_plugin.cu). The only header
- * that includes CUDA's.
+ * cuda_lane.cuh: what the files of the plug-in for NVIDIA GPUs share (cuda_plugin.cu). The only
+ * header that includes CUDA's.
  *
  * Each thread that calls has a lane of its own on the GPU: a stream, in which its operations follow
  * each other, and a strip of numbers that lies twice, in pinned memory of the host and on the GPU.

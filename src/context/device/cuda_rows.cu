@@ -123,7 +123,8 @@ void *cuda_keep_rows(const sgfs_device *dev, const sgfsi_stored *s) {
 /* ---- batches --------------------------------------------------------------------------------- */
 
 template <typename T>
-__global__ static void gather(int64_t n, kept_rows k, const int64_t *row, int64_t first, double *X) {
+__global__ static void gather(int64_t n, kept_rows k, const int64_t *row, int64_t first,
+                              double *X) {
     int64_t p = k.features + k.intercept, at = item();
     if (at >= n * p) return;
     int64_t i = at / p, j = at % p - k.intercept;
