@@ -89,7 +89,7 @@ const cli_command cmd_pack = {
         "  sgfs pack data.csv --out data.sgd\n"
         "  sgfs pack 'part-*.csv.gz' --target clicks --memory 2G --out clicks.sgd\n"
         "  zcat rows.csv.gz | sgfs pack - --drop id --out rows.sgd\n"
-        "  mpirun -n 4 sgfs pack 'part-*.csv' --each --mpi --out packed     # side by side\n"
+        "  mpirun -n 4 sgfs pack 'part-*.csv' --each --mpi --out packed\n"
         "  sgfs pack --check data.sgd\n\n"
         "Rows are read one block after another and shuffled on the disk of --out, within "
         "--memory.\n"

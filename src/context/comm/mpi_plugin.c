@@ -185,8 +185,8 @@ static sgfsi_mpi_silence tell;
 static void *listener;
 static pthread_t watcher;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
-static bool watching, over; /* over: below the lock */
+static pthread_cond_t ended; /* of the monotonic clock */
+static bool watching, over;  /* over: below the lock */
 
 /* One that was sent, and never taken, is enough. */
 static void send_to(int64_t process, int kind) {
@@ -257,7 +257,7 @@ static void *watch_all(void *unused) {
     (void)pthread_mutex_lock(&lock);
     while (!over) {
         struct timespec until;
-        (void)clock_gettime(CLOCK_REALTIME, &until);
+        (void)clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_nsec += LOOK * 1000000L;
         if (until.tv_nsec >= 1000000000L) until.tv_sec++, until.tv_nsec -= 1000000000L;
         if (pthread_cond_timedwait(&ended, &lock, &until) != ETIMEDOUT) continue;
@@ -303,6 +303,11 @@ static int watch(sgfsi_mpi_silence silence, void *user, char *why, size_t room) 
     asked = spoken = 0;
     tell = silence;
     listener = user;
+    pthread_condattr_t kind;
+    (void)pthread_condattr_init(&kind);
+    (void)pthread_condattr_setclock(&kind, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&ended, &kind);
+    (void)pthread_condattr_destroy(&kind);
     sigset_t every, before; /* signals are for the others */
     (void)sigfillset(&every);
     (void)pthread_sigmask(SIG_SETMASK, &every, &before);
