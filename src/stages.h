@@ -239,6 +239,7 @@ struct sgfs_fisher_kind {
      * them. false: `factor` keeps something else (an inverse), of which only solve(false) followed
      * by solve(true) has a meaning, and mul_factor must not be called. */
     bool factored;
+    bool whole;                                 /* keeps all of a D x D matrix */
     bool host;                                  /* D numbers or so: they lie in the host's memory */
     int64_t (*size)(const sgfs_layout *layout); /* numbers stored */
     int64_t (*work)(const sgfs_layout *layout, int64_t n); /* of workspace for add_cov and update */

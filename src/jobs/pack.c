@@ -222,7 +222,7 @@ static sgfs_status go_through(packing *w, int64_t k, bool *restarted, sgfs_err *
 static sgfs_status check_columns(const packing *w, sgfs_err *err) {
     const sgfs_reader_kind *kind = sgfsi_table_reader(w->pack->files.path[0], err);
     if (kind == NULL) return sgfsi_why(err);
-    if (strcmp(kind->name, "libsvm") != 0) return SGFS_OK;
+    if (!kind->sparse) return SGFS_OK;
     if (w->head.cols > MOST_DENSE)
         return sgfsi_fail(err, SGFS_EDATA,
                           "%s: packed rows hold their zeros, and %lld columns of them are too many "
