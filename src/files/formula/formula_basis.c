@@ -2,7 +2,8 @@
  * formula_basis.c: arithmetic of columns, and the functions that learn from rows.
  *
  *     scale   (x - mean)/sd                                 learnt: mean, sd
- *     poly    p_k(x)/|p_k|, k = 1 ... d                 learnt: a_0 ... a_(d-1), |p_0|^2 ... |p_d|^2
+ *     poly    p_k(x)/|p_k|, k = 1 ... d                 learnt: a_0 ... a_(d-1), |p_0|^2 ...
+ *     |p_d|^2
  *               p_(k+1) = (x - a_k) p_k - |p_k|^2/|p_(k-1)|^2 p_(k-1),   a_k = <x p_k, p_k>/|p_k|^2
  *     bs      B-splines of degree d, all but the first        learnt: least, largest, knots inside
  *
