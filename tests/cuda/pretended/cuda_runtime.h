@@ -369,4 +369,5 @@ template <typename F> void pretend_together(unsigned blocks, unsigned threads, F
                          [&]() { kernel(__VA_ARGS__); });                                          \
     } while (0)
 #define TOGETHER(l, kernel, blocks, threads, ...)                                                  \
-    (void)(l), pretend_together((unsigned)(blocks), (unsigned)(threads), [&]() { kernel(__VA_ARGS__); })
+    (void)(l),                                                                                     \
+        pretend_together((unsigned)(blocks), (unsigned)(threads), [&]() { kernel(__VA_ARGS__); })
