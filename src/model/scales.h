@@ -22,9 +22,12 @@
  */
 #pragma once
 
+#include <math.h>
+
 #include "model/model.h"
 #include "rows/groups.h"
 
+#define SGFSI_LATENT_VARIANCE (M_PI * M_PI / 3) /* of a logistic model's error */
 enum { SGFSI_MOST_SHAPE = SGFSI_MOST_EFFECTS * (SGFSI_MOST_EFFECTS + 1) / 2 };
 
 typedef struct sgfsi_term_scales {

@@ -11,10 +11,15 @@
 #include <omp.h>
 #include <string.h>
 
+#include "model/linear.h"
 #include "model/prior.h"
 #include "posterior/scores.h"
 
 enum { CHUNK = SGFSI_MIXED_CHUNK, PART_ROWS = 16384, MOST_PARTS = 4096 };
+
+bool sgfsi_mixed_is_gaussian(const sgfs_model *m) {
+    return sgfsi_is_linear(m) && m->prior != NULL && m->prior->kind->quadratic;
+}
 
 /* ---- opening --------------------------------------------------------------------------------- */
 

@@ -79,6 +79,8 @@ typedef struct sgfsi_mixed_place {
     double loglik; /* of all rows */
 } sgfsi_mixed_place;
 
+/* Is the approximation the log likelihood itself, and the prior of the coefficients Gaussian? */
+bool sgfsi_mixed_is_gaussian(const sgfs_model *m);
 /* Rows and groups by slot, without an anchor. */
 sgfs_status sgfsi_mixed_open(sgfsi_mixed *m, const sgfs_model *model, sgfsi_arena *arena,
                              sgfs_err *err);
