@@ -410,6 +410,8 @@ def main():
     path = pathlib.Path(args.json)
     before = json.loads(path.read_text()) if path.exists() else {}
     if args.docs:
+        if not before:
+            sys.exit(f"There is no {path} to write the page from: measure first, without --docs.")
         write_page(before, args.out)
         return 0
     kept = before.get("parts", {}) if args.only or args.scaling else {}  # what other parts measured before stays
@@ -429,6 +431,7 @@ def main():
         if args.scaling:
             out["scaling"] = scaling.measure(b)
             keep()
+        failed = []
         for name in args.only or ([] if args.scaling else QUICK if args.quick else [p for p in PARTS if p != "rules"]):
             print(f"\n{name}: {PARTS[name].__doc__.splitlines()[0]}", flush=True)
             b.found, begin, load_before = [], stopwatch(), busy()
@@ -436,12 +439,15 @@ def main():
                 PARTS[name](b)
             except (Failed, subprocess.TimeoutExpired) as reason:
                 b.add(name, "part", None, "", note=f"failed: {str(reason)[-300:]}")
+                failed.append(name)
             kept[name] = {"found": b.found, "seconds": begin(), "load": max(load_before, busy()), "quick": args.quick}
             keep()
     if not args.scaling:
         met = sum(r["verdict"] == "PASS" for r in out["targets"])
         print(f"\n{targets.table(out['targets'])}\n\n{met} of {len(out['targets'])} targets are met; {took():.0f} s.")
-    return 0
+    if failed:
+        print(f"Failed: {', '.join(failed)}.", file=sys.stderr)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

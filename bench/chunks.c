@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "bare.h"
 #include "base/rng.h"
 #include "base/ticker.h"
 #include "chain/run.h"
@@ -127,7 +128,7 @@ int main(int argc, char **argv) {
     if (packed == NULL) give_up(err.text);
     sgfs_data *memory = in_memory(packed, cells);
     for (int c = 0; c < COUNT; c++) open_contender(&list[c], list[c].packed ? packed : memory);
-    (void)sgfsi_context_enter(&(sgfsi_context){.device = &sgfs_device_blas});
+    bare_begin();
     for (int r = 0; r < (cold ? 3 : ROUNDS); r++) {
         for (int c = 0; c < COUNT; c++) time_contender(&list[c], cold);
     }

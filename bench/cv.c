@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bare.h"
 #include "base/rng.h"
 #include "chain/run.h"
 #include "report.h"
@@ -99,7 +100,7 @@ static measure look(const sgfs_data *data, const double *rows, int64_t N, int64_
     floor_room f = open_floor(N, D, n, rows);
     int64_t steps = 20000000 / (n * D) + 20;
     measure out = {.us = 1e30, .floor = 1e30};
-    (void)sgfsi_context_enter(&(sgfsi_context){.device = &sgfs_device_blas});
+    bare_begin();
     for (int r = 0; r < ROUNDS; r++) {
         double before = cpu_now();
         if (sgfs_run_step(run, steps, &err) != SGFS_OK) give_up(err.text);

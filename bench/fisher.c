@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bare.h"
 #include "base/rng.h"
 #include "context/context.h"
 #include "context/device/device.h"
@@ -131,7 +132,7 @@ int main(int argc, char **argv) {
     int count = argc > 1 ? argc - 1 : USUAL;
     double worst = 1;
     char workload[64];
-    (void)sgfsi_context_enter(&(sgfsi_context){.device = &sgfs_device_blas});
+    bare_begin();
     printf("one update of a full Fisher matrix, one thread, best of %d rounds (OpenBLAS %s)\n",
            ROUNDS, sgfs_device_blas.ops->kernel(&sgfs_device_blas));
     for (int d = 0; d < count; d++) {

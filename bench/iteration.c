@@ -111,7 +111,7 @@ int main(int argc, char **argv) {
     sgfs_data *data = sgfs_data_wrap(&arrays, cfg, &err);
     if (data == NULL) give_up(err.text);
     for (int c = 0; c < COUNT; c++) open_contender(&list[c], data);
-    (void)sgfsi_context_enter(&(sgfsi_context){.device = &sgfs_device_blas});
+    bare_begin();
     double bare = 1e30;
     for (int r = 0; r < ROUNDS; r++) {
         keep_least(&bare, time_bare(g, spd, A));

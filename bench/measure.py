@@ -72,7 +72,7 @@ class Bench:
         done = run([program, *words], self.folder, limit, {"BENCH_JSON": str(path)})
         print(done["out"], end="", flush=True)
         if done["code"] != 0:
-            raise Failed(f"{name}: {done['err'].strip()[-300:]}")
+            raise Failed(f"{name}: exit {done['code']} {done['err'].strip()[-300:]}")
         self.found += [json.loads(line) for line in path.read_text().splitlines()]
 
     def sgfs(self, *words, program=None, limit=600):

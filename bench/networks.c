@@ -121,7 +121,7 @@ static double race(const network *of, contender *list, int count) {
     sgfsi_stream s = sgfsi_stream_at(2, 0, 0, SGFSI_FEATURES);
     sgfsi_normals(&s, of->n * of->D, g);
     for (int64_t j = 0; j < of->D; j++) spd[j * of->D + j] = 1 + (double)j;
-    (void)sgfsi_context_enter(&(sgfsi_context){.device = &sgfs_device_blas});
+    bare_begin();
     for (int r = 0; r < ROUNDS; r++) {
         bare = fmin(bare, time_bare(of, g, spd, A));
         for (int c = 0; c < count; c++) time_contender(&list[c]);

@@ -183,7 +183,7 @@ static void bench(int64_t N, int64_t p) {
 }
 
 int main(int argc, char **argv) {
-    (void)sgfsi_context_enter(&(sgfsi_context){.device = &sgfs_device_blas});
+    bare_begin();
     if (argc > 2) {
         bench(atoll(argv[1]), atoll(argv[2]));
         return 0;

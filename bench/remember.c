@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bare.h"
 #include "base/rng.h"
 #include "posterior/remembered.h"
 #include "report.h"
@@ -85,7 +86,7 @@ static void bench(const char *kind, int64_t N, int64_t p, int64_t labels) {
 }
 
 int main(void) {
-    (void)sgfsi_context_enter(&(sgfsi_context){.device = &sgfs_device_blas});
+    bare_begin();
     printf("gradient with control variates, one thread, best of %d rounds, microseconds\n", ROUNDS);
     static const int64_t rows[] = {10000, 30000, 100000, 1000000}, columns[] = {4, 20, 50, 100};
     for (int r = 0; r < 4; r++) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bare.h"
 #include "base/rng.h"
 #include "posterior/posterior.h"
 #include "report.h"
@@ -145,7 +146,7 @@ static void bench(const bench_case *c, int64_t n) {
 }
 
 int main(void) {
-    (void)sgfsi_context_enter(&(sgfsi_context){.device = &sgfs_device_blas});
+    bare_begin();
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
         bench(&cases[k], 500);
         bench(&cases[k], 2000);

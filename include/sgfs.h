@@ -825,8 +825,10 @@ typedef struct sgfs_pack_info {
  * data: a file, a pattern ("part-*.csv"), "-" for standard input, or several separated by line
  * ends. The options "data.*" say which columns are what and what happens to them, "pack.*" the
  * rest. out appears complete or not at all; an existing one is refused unless "output.overwrite"
- * is set. out NULL: nothing is written. data is one packed file, all of it is read and every
- * checksum is compared; SGFS_EDATA names the first that is wrong. */
+ * is set. With "pack.each" out is a folder, in which each file becomes a packed file of its name in
+ * .sgd; rows and bytes of the result are of all of them. out NULL: nothing is written. data is one
+ * packed file, all of it is read and every checksum is compared; SGFS_EDATA names the first that is
+ * wrong. */
 SGFS_API sgfs_job *sgfs_pack_open(const char *data, const char *out, const sgfs_config *cfg,
                                   sgfs_err *err);
 

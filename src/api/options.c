@@ -22,7 +22,7 @@ static const sgfs_option minibatch_options[] = {
     {"run.batch", "batch", SGFS_INTEGER, "auto", 2, 1e12, NULL,
      "rows in a minibatch (auto: 500 to 2000, or 2 a parameter; at most a quarter of all)"},
     {"run.batch_scheme", "batch-scheme", SGFS_CHOICE, "auto", 1, 0, sgfsi_scheme_choices,
-     "rows with or without replacement, or in runs of neighbours (auto: runs, if packed)"},
+     "rows with or without replacement, or in chunks of neighbours (auto: chunks, if packed)"},
     {"run.deal", "deal", SGFS_CHOICE, "auto", 1, 0, "auto|on|off",
      "each process reads its own rows of batches (auto: if files exceed the memory)"},
     SGFSI_OPTIONS_END};

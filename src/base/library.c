@@ -71,7 +71,8 @@ const void *sgfsi_library_find(sgfsi_library *library, const char *symbol) {
     return dlsym((void *)library, symbol);
 }
 
-bool sgfsi_library_folder(const void *within, char *folder, size_t room) {
+/* The folder of the file that this constant was loaded from; false: nobody knows. */
+static bool find_folder(const void *within, char *folder, size_t room) {
     char line[PATH_MAX + 200];
     bool found = false;
     FILE *maps = fopen("/proc/self/maps", "r"); /* "from-to rights offset device inode   path" */
@@ -94,7 +95,7 @@ bool sgfsi_library_plugin(const char *file, char *path, size_t room) {
     static const char *const ways[] = {"", "sgfs", SGFSI_PLUGIN_FOLDER};
     static const char here = 0;
     char folder[3000];
-    if (!sgfsi_library_folder(&here, folder, sizeof folder)) return false;
+    if (!find_folder(&here, folder, sizeof folder)) return false;
     char *some = strstr(folder, "/glibc-hwcaps/");
     if (some != NULL) *some = '\0';
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {

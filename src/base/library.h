@@ -12,8 +12,6 @@ typedef struct sgfsi_library sgfsi_library;
 sgfsi_library *sgfsi_library_open(const char *path, sgfs_err *err);
 /* What it exports under this name, or NULL. */
 const void *sgfsi_library_find(sgfsi_library *library, const char *symbol);
-/* The folder of the file that this code, or a constant, was loaded from; false: nobody knows. */
-bool sgfsi_library_folder(const void *within, char *folder, size_t room);
 /* The path of a plug-in of that file name, where one is: beside the file that this code was loaded
  * from (which is all there is of it in a build), or where such files are installed. */
 bool sgfsi_library_plugin(const char *file, char *path, size_t room);

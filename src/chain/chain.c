@@ -94,7 +94,7 @@ sgfs_status sgfsi_chain_open(sgfsi_chain *w, const sgfs_model *model, const sgfs
     if (status != SGFS_OK) return status;
     /* room for draws to wait in, and for the chain's own vectors */
     int64_t D = w->D;
-    bool full_moments = D <= 500 || kinds->fisher == &sgfs_fisher_full;
+    bool full_moments = D <= 500 || (kinds->fisher != NULL && kinds->fisher->whole);
     w->room = 65536 / (8 * (D + w->S));
     if (w->room < 1) w->room = 1;
     if (!SGFSI_ROOM(&w->arena, D, &w->theta, &w->user, &w->start, &w->limit, &w->mean) ||
@@ -154,8 +154,8 @@ static void advise(const sgfsi_chain *w, char *out, size_t room) {
     if (uninformed > 0 && kind->uses_fisher) {
         snprintf(out, room,
                  " No row informs %s: of %s the matrix knows what the prior says at the start, and "
-                 "no more. --fisher-ridge 0.1 holds the steps back, --sampler nuts has no such "
-                 "matrix, and `prior_precision` of the model can say more.",
+                 "no more. " SGFSI_FISHER_HOLDS_BACK " holds the steps back, --sampler nuts has no "
+                 "such matrix, and `prior_precision` of the model can say more.",
                  names, uninformed == 1 ? "it" : "them");
         return;
     }
@@ -223,8 +223,8 @@ static sgfs_status validate(sgfsi_chain *w, bool kept, const sgfsi_output *out, 
 static void record(sgfsi_chain *w, const sgfs_iteration *now, const sgfsi_output *out) {
     bool after = now->t > now->warmup, counts = now->want_lp && !w->sampler.exploring;
     if (w->status == SGFS_OK) /* the NaN of a device that has failed may be seen here first */
-        w->status = sgfsi_device_explain(w->sampler.model->ctx.device, check_place(w, &w->err),
-                                         &w->err);
+        w->status =
+            sgfsi_device_explain(w->sampler.model->ctx.device, check_place(w, &w->err), &w->err);
     if (w->status == SGFS_OK) /* in warm-up too: sgfs_run_theta shows it */
         sgfsi_model_to_user(w->sampler.model, w->theta, w->user);
     if (w->status == SGFS_OK && after && !w->sampler.exploring) {

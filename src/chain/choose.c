@@ -222,8 +222,7 @@ static sgfs_status weigh(field *f, sgfsi_forecast *ahead, sgfs_err *err) {
     sgfsi_plan *plan = f->plan;
     double D = (double)m->D, p = (double)m->data->p, R = (double)m->block[0].rows;
     double one = pass_cost(m);
-    const sgfsi_anchor_search how = {.tolerance =
-                                         sgfsi_config_num(f->cfg, "sampler.anchor_tolerance"),
+    const sgfsi_anchor_search how = {.tolerance = sgfsi_anchor_tolerance(f->cfg),
                                      .threads = sgfsi_context_threads(f->cfg),
                                      .start = plan->start};
     sgfs_status status = SGFS_OK;

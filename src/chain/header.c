@@ -99,6 +99,13 @@ static void add_all(sgfsi_json *to, const sgfsi_json *from) {
         sgfsi_json_text(to, NULL, sgfsi_json_as_text(sgfsi_json_at(from, i)));
 }
 
+/* "a larger --alpha", or NULL. */
+static const char *smaller_steps(const sgfsi_plan *plan) {
+    const char *advice[2];
+    const sgfs_sampler_kind *kind = plan->kinds.sampler;
+    return kind->advise != NULL && kind->advise(plan, advice) > 0 ? advice[0] : NULL;
+}
+
 static void put_cautions(sgfsi_json *o, const sgfs_run *run) {
     sgfsi_json *cautions = sgfsi_json_array_in(o, "cautions");
     const sgfsi_kinds *k = &run->plan.kinds;
@@ -109,7 +116,13 @@ static void put_cautions(sgfsi_json *o, const sgfs_run *run) {
     if (k->sampler->caution_at != NULL) text = k->sampler->caution_at(&run->plan, fisher);
     if (text != NULL) sgfsi_json_text(cautions, NULL, text);
     text = k->sampler->uses_fisher ? sgfsi_prior_caution(run->model) : NULL;
-    if (text != NULL) sgfsi_json_text(cautions, NULL, text);
+    if (text != NULL) {
+        char line[600];
+        const char *smaller = smaller_steps(&run->plan);
+        snprintf(line, sizeof line, "%s Compare with --sampler nuts%s%s.", text,
+                 smaller != NULL ? ", or with " : "", smaller != NULL ? smaller : "");
+        sgfsi_json_text(cautions, NULL, line);
+    }
     text = sgfsi_json_get_text(run->chain[0].sampler.report, "prior_decides", "");
     if (text[0] != '\0') sgfsi_json_text(cautions, NULL, text);
     if (run->choice.fallback[0] != '\0') sgfsi_json_text(cautions, NULL, run->choice.fallback);
@@ -145,9 +158,8 @@ sgfsi_json *sgfsi_run_header(const sgfs_run *run, sgfs_err *err) {
     SGFSI_JSON(o, m->kind, regression);
     sgfsi_json_flag(o, "normal_prior", sgfsi_prior_is_quadratic(m));
     if (m->ratio != NULL) sgfsi_json_text(o, "ratio", m->ratio);
-    const char *advice[2];
-    if (k->sampler->advise != NULL && k->sampler->advise(&run->plan, advice) > 0)
-        sgfsi_json_text(o, "smaller_steps", advice[0]);
+    const char *smaller = smaller_steps(&run->plan);
+    if (smaller != NULL) sgfsi_json_text(o, "smaller_steps", smaller);
     sgfsi_json_text(o, "fisher", k->fisher != NULL ? k->fisher->name : "");
     /* Stan's word for the matrix in use: that of the Fisher matrix, or the sampler's own */
     sgfsi_json_text(o, "stan_metric",

@@ -28,17 +28,20 @@
 static const double enough = 2;     /* seconds of iterations */
 static const double summary = 1.25; /* bytes of a summary for each byte of draws, by measurement */
 
+static bool has_whole_matrix(const sgfsi_plan *p) {
+    return p->kinds.fisher != NULL && p->kinds.fisher->whole;
+}
+
 static sgfs_status refuse(const sgfs_run *run, double needed, const char *at_least, sgfs_err *err) {
     char need[24], have[24];
     const sgfsi_plan *p = &run->plan;
-    bool full = p->kinds.fisher == &sgfs_fisher_full;
     return sgfsi_fail(err, SGFS_ENOMEM,
                       "%s with %lld parameters and %lld chain%s needs %s %s of memory, and there "
                       "are %s: fewer --chains%s need less.",
                       p->kinds.name, (long long)run->model->D, (long long)p->chains,
                       p->chains == 1 ? "" : "s", at_least, sgfsi_format_bytes(needed, need),
                       sgfsi_format_bytes(sgfsi_memory(), have),
-                      full ? ", or --sampler sgfs-d," : "");
+                      has_whole_matrix(p) ? ", or --sampler sgfs-d," : "");
 }
 
 sgfs_status sgfsi_rehearse_room(const sgfs_run *run, int64_t chain, double *used, sgfs_err *err) {
@@ -46,8 +49,8 @@ sgfs_status sgfsi_rehearse_room(const sgfs_run *run, int64_t chain, double *used
     const double D = (double)run->model->D, before = *used;
     *used = sgfsi_memory_used();
     /* The average, its sum, K and a factor; the scores of a batch. */
-    double least =
-        p->kinds.fisher == &sgfs_fisher_full ? sizeof(double) * (4 * D * D + (double)p->n * D) : 0;
+    bool known = has_whole_matrix(p) && p->kinds.fisher->factored;
+    double least = known ? sizeof(double) * (4 * D * D + (double)p->n * D) : 0;
     double others = (double)(p->chains - chain);
     if (chain == 0 && least * others > sgfsi_memory())
         return refuse(run, least * others, "at least", err);

@@ -84,6 +84,7 @@ typedef struct sgfs_reader_kind {
     bool labels;   /* its targets are in files of their own */
     bool numbered; /* its features have numbers and no names */
     bool packed;   /* it knows its columns, and what was made of them before */
+    bool sparse;   /* its rows have no zeros */
     /* Its rows one block after another, in memory that does not grow with the file (flow.h). On
      * failure nothing is held. */
     sgfs_status (*flow)(struct sgfsi_flow *flow, const char *path,

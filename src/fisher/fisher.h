@@ -64,6 +64,8 @@ typedef struct sgfsi_fisher_settings {
     bool fade;
 } sgfsi_fisher_settings;
 extern const sgfsi_setting sgfsi_fisher_setting_list[];
+/* For sentences: what holds steps back where the matrix knows too little. */
+#define SGFSI_FISHER_HOLDS_BACK "--fisher-ridge 0.1"
 
 /* ---- the running average I1hat (average.c) --------------------------------------------------- */
 

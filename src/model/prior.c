@@ -44,7 +44,8 @@ static int64_t beta_size(const sgfs_model *m) {
 
 /* ---- made for the columns -------------------------------------------------------------------- */
 
-bool sgfsi_prior_is_auto(const sgfs_config *cfg) {
+/* Are the options silent about the prior? */
+static bool is_auto(const sgfs_config *cfg) {
     return strcmp(sgfsi_config_text(cfg, "prior.kind"), "auto") == 0 &&
            strcmp(sgfsi_config_text(cfg, "prior.precision"), "auto") == 0 &&
            sgfsi_config_auto(cfg, "prior.file");
@@ -55,7 +56,7 @@ bool sgfsi_prior_is_fitted(const sgfs_model *m) {
                 strcmp(sgfsi_config_text(m->cfg, "prior.kind"), "auto") == 0 &&
                 sgfsi_config_auto(m->cfg, "prior.file") &&
                 sgfsi_precisions_name_some(sgfsi_config_text(m->cfg, "prior.precision"));
-    return some || ((m->kind->regression || m->kind->redundant) && sgfsi_prior_is_auto(m->cfg));
+    return some || ((m->kind->regression || m->kind->redundant) && is_auto(m->cfg));
 }
 
 sgfs_status sgfsi_prior_fit_columns(sgfs_model *m, sgfs_err *err) {
@@ -287,7 +288,7 @@ sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err) {
     sgfs_status status = m->restored == NULL ? check_options(m->cfg, p->kind, err) : SGFS_OK;
     if (status == SGFS_OK && !p->kind->flat) status = sgfsi_precisions_read(m, p->precision, err);
     if (status == SGFS_OK) status = find_means(m, err);
-    bool automatic = sgfsi_prior_is_auto(m->cfg); /* which remembering changes */
+    bool automatic = is_auto(m->cfg); /* which remembering changes */
     if (status == SGFS_OK) status = remember(m, err);
     if (status != SGFS_OK) return status;
     for (int64_t j = 0; j < m->D; j++) {
@@ -403,8 +404,7 @@ const char *sgfsi_prior_caution(const sgfs_model *m) {
     if (m->prior == NULL || is_flat(m) || m->prior->kind->quadratic) return NULL;
     return "The prior is not Gaussian: SGFS is right about it where the data decide. Parameters "
            "that the data say little about lose the prior's tails (at alpha 0 and without data "
-           "about a tenth of the sd, more with --prior-df below 4). Compare with --sampler nuts, "
-           "or with a larger --alpha.";
+           "about a tenth of the sd, more with --prior-df below 4).";
 }
 
 void sgfsi_prior_describe(const sgfs_model *m, sgfsi_json *o) {

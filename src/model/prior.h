@@ -86,8 +86,6 @@ typedef struct sgfsi_prior {
  * m->precision it made while opening (none: zeros) and has no m->prior; options of the prior are
  * refused. */
 sgfs_status sgfsi_prior_open(sgfs_model *m, sgfs_err *err);
-/* Are the options silent about the prior? */
-bool sgfsi_prior_is_auto(const sgfs_config *cfg);
 /* Has m the prior that is made for its columns? */
 bool sgfsi_prior_is_fitted(const sgfs_model *m);
 /* Before a model is opened: if it is to have that prior, m->data becomes a view with columns that

@@ -28,6 +28,15 @@
 #include "rows/groups.h"
 
 #define SGFSI_LATENT_VARIANCE (M_PI * M_PI / 3) /* of a logistic model's error */
+/* clang-format off */
+/* Rows for the table of the sampler that draws them. */
+#define SGFSI_SCALES_ROWS                                                                          \
+    {"sampler.group_prior", "group-prior", SGFS_CHOICE, "half-normal", 1, 0, "half-normal|half-t", \
+     "prior of standard deviations between groups (half-t: 3 degrees of freedom)"},                \
+    {"sampler.group_scale", "group-scale", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,               \
+     "its scale (auto: 2.5, or 2.5 sd(y) of a linear model; divided by sd(x) for slopes)"}
+/* clang-format on */
+
 enum { SGFSI_MOST_SHAPE = SGFSI_MOST_EFFECTS * (SGFSI_MOST_EFFECTS + 1) / 2 };
 
 typedef struct sgfsi_term_scales {

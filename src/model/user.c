@@ -486,7 +486,8 @@ bool sgfsi_user_is_file(const char *name) {
     return strchr(name, '/') != NULL || ends_in(name, ".so") || ends_in(name, ".dylib");
 }
 
-const sgfs_model_kind *sgfsi_user_load(const char *path, sgfs_err *err) {
+/* The kind in a shared object, named by its path. */
+static const sgfs_model_kind *load(const char *path, sgfs_err *err) {
     const char *symbol = "sgfs_user_model_v1";
     sgfsi_library *library = sgfsi_library_open(path, err);
     if (library == NULL) return NULL;
@@ -543,7 +544,7 @@ sgfs_model *sgfs_model_user(const sgfs_user_model *user_model, const sgfs_data *
 
 /* A kind of the table, or one made from a file: sgfsi_user_free knows which to free. */
 const sgfs_model_kind *sgfsi_find_model(const char *name, sgfs_err *err) {
-    if (sgfsi_user_is_file(name)) return sgfsi_user_load(name, err);
+    if (sgfsi_user_is_file(name)) return load(name, err);
     sgfsi_guess g = {.word = name, .least = INT64_MAX};
     for (const sgfs_model_kind *const *m = sgfsi_models; *m != NULL; m++) {
         if (strcmp((*m)->name, name) == 0) return *m;

@@ -18,10 +18,8 @@ int64_t sgfsi_user_uninformed(const sgfs_model *m, char *out, size_t room);
 
 /* Is this a file rather than the name of a model? With a slash, or ending in .so or .dylib. */
 bool sgfsi_user_is_file(const char *name);
-/* The kind in a shared object, named by its path; NULL with a sentence. Free it with
- * sgfsi_user_free, or hand it over to a model. */
-const sgfs_model_kind *sgfsi_user_load(const char *path, sgfs_err *err);
-/* The kind of a caller's callbacks, likewise. what: the function that got them, for sentences. */
+/* The kind of a caller's callbacks; NULL with a sentence. Free it with sgfsi_user_free, or hand it
+ * over to a model. what: the function that got them, for sentences. */
 const sgfs_model_kind *sgfsi_user_kind(const sgfs_user_model *calls, const char *what,
                                        sgfs_err *err);
 /* The kind goes with the model made of it, or at once where there is none (NULL). Returns m. */

@@ -34,6 +34,10 @@
 #include "posterior/remembered.h"
 #include "rows/elsewhere.h"
 
+double sgfsi_anchor_tolerance(const sgfs_config *cfg) {
+    return sgfsi_config_num(cfg, "sampler.anchor_tolerance");
+}
+
 const char *sgfsi_anchor_refuses(const sgfs_model *m) {
     if (m->kind->curvature == NULL) return "the model cannot say its information matrix";
     if (!m->kind->one_mode) return "the posterior may have many modes";

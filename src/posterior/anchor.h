@@ -25,6 +25,8 @@
     {"sampler.anchor_cache", "anchor-cache", SGFS_CHOICE, "auto", 1, 0, "auto|on|off",             \
      "keep the scores of all rows at the anchor, or make them again (auto: the faster)"}
 /* clang-format on */
+/* The first of them, for who looks for an anchor before there is a sampler. */
+double sgfsi_anchor_tolerance(const sgfs_config *cfg);
 
 typedef struct sgfsi_anchor {
     double *theta;   /* D, on the chain's scale */

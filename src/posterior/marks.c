@@ -8,17 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/matrix.h"
 #include "base/memory.h"
 #include "base/rng.h"
 #include "base/scratch.h"
 #include "posterior/thinning.h"
 
 /* ---- how large b may be ---------------------------------------------------------------------- */
-
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 sgfs_status sgfsi_marks_bound(int64_t D, double share, double *b, sgfs_err *err) {
     enum { TRIES = 20000 };
@@ -30,7 +26,7 @@ sgfs_status sgfsi_marks_bound(int64_t D, double share, double *b, sgfs_err *err)
         sgfsi_normals(&stream, 2 * D, z);
         room[k] = sgfsi_thinning_length(D, z, z + D);
     }
-    qsort(room, TRIES, sizeof *room, ascending);
+    qsort(room, TRIES, sizeof *room, sgfsi_by_size);
     int64_t at = (int64_t)(share * TRIES);
     *b = room[at < TRIES ? at : TRIES - 1];
     free(room);
@@ -102,11 +98,11 @@ static sgfs_status check_room(marking *m, int64_t numbers, int64_t rows, sgfs_er
            all = held * (double)m->N / seen;
     if (held <= memory && (held < sure || all < 2 * memory)) return SGFS_OK;
     char needed[24], have[24];
-    return sgfsi_fail(err, SGFS_ENOMEM,
-                      "The marks of %lld moves need %s and more, and there are %s: make fewer --draws "
-                      "or --chains, or a smaller --within.",
-                      (long long)m->slots, sgfsi_format_bytes(all, needed),
-                      sgfsi_format_bytes(memory, have));
+    return sgfsi_fail(
+        err, SGFS_ENOMEM,
+        "The marks of %lld moves need %s and more, and there are %s: make fewer --draws "
+        "or --chains, or a smaller --within.",
+        (long long)m->slots, sgfsi_format_bytes(all, needed), sgfsi_format_bytes(memory, have));
 }
 
 static sgfs_status mark_block(void *user, const sgfsi_block_at *at, const sgfs_batch *b,

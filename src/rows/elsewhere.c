@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/matrix.h"
 #include "base/moments.h"
 #include "rows/rows.h"
 
@@ -239,11 +240,6 @@ static int64_t number_of(sgfsi_table *t, const char *word) {
     return t->levels++;
 }
 
-static int ascending(const void *a, const void *b) {
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 static sgfs_status take_values(sgfs_data *d, const sgfsi_json *said, sgfs_err *err) {
     sgfsi_table *t = &d->table;
     const sgfsi_json *words = sgfsi_json_get(said, "words"),
@@ -264,7 +260,7 @@ static sgfs_status take_values(sgfs_data *d, const sgfsi_json *said, sgfs_err *e
         (void)sgfsi_json_as_num(sgfsi_json_at(rows, k), &pair[k][1]);
         made = words == NULL || pair[k][0] >= 0;
     }
-    if (made) qsort(pair, (size_t)count, sizeof *pair, ascending);
+    if (made) qsort(pair, (size_t)count, sizeof *pair, sgfsi_by_size);
     for (int64_t k = 0; made && k < count; k++) {
         t->value[k] = pair[k][0];
         t->value_rows[k] = pair[k][1];

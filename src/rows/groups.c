@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/matrix.h"
 #include "base/number.h"
 #include "rows/rows.h"
 
@@ -44,11 +45,6 @@ static const sgfsi_dictionary *words_of(const sgfsi_group_words *kept, const cha
 
 /* ---- factors --------------------------------------------------------------------------------- */
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static int64_t place_of(const double *sorted, int64_t count, double x) {
     int64_t low = 0, high = count - 1;
     while (low < high) {
@@ -65,7 +61,7 @@ static int64_t number_values(const sgfs_data *d, double *cell, double **value) {
     double *sorted = *value = malloc((size_t)d->N * sizeof *sorted);
     if (sorted == NULL) return 0;
     for (int64_t i = 0; i < d->N; i++) sorted[i] = cell[sgfsi_data_table_row(d, i)];
-    qsort(sorted, (size_t)d->N, sizeof *sorted, by_value);
+    qsort(sorted, (size_t)d->N, sizeof *sorted, sgfsi_by_size);
     int64_t count = 0;
     for (int64_t i = 0; i < d->N; i++)
         if (count == 0 || sorted[i] != sorted[count - 1]) sorted[count++] = sorted[i];

@@ -93,27 +93,56 @@ static inline __attribute__((always_inline)) void fetch_sparse(const sgfs_csr *f
     if (end > first) __builtin_prefetch(&from->value[end - 1]);
 }
 
+/* Entries of one row, which are few: eight at a time, the last eight once more where their number is
+ * no multiple of eight. */
+static inline void copy_entries(const int32_t *restrict from_col, const double *restrict from_value,
+                                int64_t count, int32_t shift, int32_t *restrict col,
+                                double *restrict value) {
+    enum { LANES = 8 };
+    typedef int32_t columns
+        __attribute__((vector_size(LANES * sizeof(int32_t)), aligned(4), may_alias));
+    typedef double values
+        __attribute__((vector_size(LANES * sizeof(double)), aligned(8), may_alias));
+    for (int64_t k = 0; count < LANES && k < count; k++) {
+        col[k] = from_col[k] + shift;
+        value[k] = from_value[k];
+    }
+    for (int64_t k = 0; count >= LANES && k < count; k += LANES) {
+        int64_t at = k + LANES <= count ? k : count - LANES;
+        *(columns *)(void *)(col + at) = *(const columns *)(const void *)(from_col + at) + shift;
+        *(values *)(void *)(value + at) = *(const values *)(const void *)(from_value + at);
+    }
+}
+
+enum { LINE = 8, AHEAD = 512 }; /* entries: rows that follow one another are fetched so far ahead */
+
 static void copy_sparse(sgfsi_rows *r, const place *p, int64_t n) {
     const sgfs_data *d = r->data;
     const sgfs_csr *from = &d->table.csr;
     const int32_t shift = d->intercept ? 1 : 0;
-    int64_t to = 0;
+    int32_t *restrict col = r->col;
+    double *restrict value = r->value;
+    int64_t *restrict start = r->start, to = 0;
     for (int64_t i = 0; i < n; i++) {
-        int64_t row = table_row(p, i);
+        int64_t row = table_row(p, i), first = from->start[row];
+        int64_t count = from->start[row + 1] - first;
         if (p->row != NULL) fetch_sparse(from, p, i, n);
-        r->start[i] = to;
-        if (d->intercept) {
-            r->col[to] = 0;
-            r->value[to++] = 1;
+        for (int64_t k = first; p->row == NULL && k < first + count; k += LINE) {
+            __builtin_prefetch(&from->value[k + AHEAD]);
+            __builtin_prefetch(&from->col[k + AHEAD]);
         }
-        for (int64_t k = from->start[row]; k < from->start[row + 1]; k++, to++) {
-            int32_t col = from->col[k];
-            r->col[to] = col + shift;
-            r->value[to] = from->value[k];
-            if (d->scale != NULL) r->value[to] = (from->value[k] - d->shift[col]) * d->scale[col];
-        }
+        start[i] = to;
+        col[to] = 0; /* where there is an intercept; else the first entry takes its place */
+        value[to] = 1;
+        to += shift;
+        copy_entries(from->col + first, from->value + first, count, shift, col + to, value + to);
+        to += count;
     }
-    r->start[n] = to;
+    start[n] = to;
+    for (int64_t k = 0; d->scale != NULL && k < to; k++) {
+        int32_t j = col[k] - shift;
+        if (j >= 0) value[k] = (value[k] - d->shift[j]) * d->scale[j];
+    }
 }
 
 /* Where the host gathers rows to; NULL: the device does, or they are sparse. */

@@ -24,6 +24,7 @@
  * and in a linear model log sigma by slice sampling, which needs the sum of squares.
  */
 #include "sampler/groups.h"
+#include "base/moments.h"
 
 #include <stdio.h>
 
@@ -79,9 +80,8 @@ static void keep_effects(sgfsi_groups_chain *e) {
             double u[SGFSI_MOST_EFFECTS];
             sgfsi_group_multiply(t->q, e->at.term[k].C, e->at.term[k].v + g * t->q, u);
             for (int64_t j = 0; j < t->q; j++) {
-                double *mean = &e->mean[k][g * t->q + j], off = u[j] - *mean;
-                *mean += off / e->kept;
-                e->square[k][g * t->q + j] += off * (u[j] - *mean);
+                int64_t i = g * t->q + j;
+                sgfsi_moments_add(1, 1 / e->kept, u[j], &e->mean[k][i], &e->square[k][i]);
             }
         }
     }
@@ -250,10 +250,7 @@ static const char *const stats[] = {[LP] = SGFSI_STAT_LP,
                                     [STATS] = NULL};
 
 static const sgfs_option options[] = {
-    {"sampler.group_prior", "group-prior", SGFS_CHOICE, "half-normal", 1, 0, "half-normal|half-t",
-     "prior of standard deviations between groups (half-t: 3 degrees of freedom)"},
-    {"sampler.group_scale", "group-scale", SGFS_NUMBER, "auto", 1e-300, 1e300, NULL,
-     "its scale (auto: 2.5, or 2.5 sd(y) of a linear model; divided by sd(x) for slopes)"},
+    SGFSI_SCALES_ROWS,
     {"sampler.keep_groups", "keep-groups", SGFS_INTEGER, "auto", 0, 1e9, NULL,
      "draws of all effects that the run keeps, for predictions (auto: 400, or 16 MB of them)"},
     SGFSI_OPTIONS_END};

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * groups_effects.c: means and standard deviations of all groups' effects over the iterations after
- * warm-up, of all chains together (Chan's formula). A million groups have no room in a run file as
+ * warm-up, of all chains together. A million groups have no room in a run file as
  * draws; as moments they take some forty bytes a number.
  *
  *     {"draws": 4000, "terms": [{"factor": "user", "effects": ["intercept", "x"],
  *       "levels": ["u1", ...], "rows": [17, ...],         G
  *       "mean": [...], "sd": [...]}]}                     G x effects, on the user's scale
  */
+#include "base/moments.h"
 #include "sampler/groups.h"
 
 static const sgfsi_groups_chain *state_of(const sgfs_sampler *s) {
@@ -24,11 +25,9 @@ static void put_term(sgfsi_json *list, const sgfs_sampler *const *chain, int64_t
         mean[i] = 0;
         for (int64_t c = 0; c < chains; c++) {
             const sgfsi_groups_chain *e = state_of(chain[c]);
-            double off = e->mean[k][i] - mean[i], both = n + e->kept;
             if (e->kept == 0) continue;
-            square += e->square[k][i] + off * off * n * e->kept / both;
-            mean[i] += off * e->kept / both;
-            n = both;
+            sgfsi_moments_merge(n, &mean[i], &square, e->kept, e->mean[k][i], e->square[k][i]);
+            n += e->kept;
         }
         mean[i] *= unit;
         sd[i] = n > 1 ? unit * sqrt(square / (n - 1)) : NAN;

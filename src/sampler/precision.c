@@ -74,8 +74,7 @@ sgfs_status sgfsi_precision_of_dense(sgfsi_precision *p, sgfs_sampler *sampler, 
     f->from_dense(&p->A, A);
     sgfs_status status = factor(p, sampler, err);
     if (status != SGFS_OK) return status;
-    bool whole = f == &sgfs_fisher_full;
-    p->stiff = whole ? 1 : fmax(1, stiffness(p, sampler, x));
+    p->stiff = f->whole ? 1 : fmax(1, stiffness(p, sampler, x));
     return SGFS_OK;
 }
 

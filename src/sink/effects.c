@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/matrix.h"
+
 static sgfs_status damaged(sgfs_err *err) {
     return sgfsi_fail(err, SGFS_ERUNFILE, "The run's effects of groups are damaged.");
 }
@@ -78,15 +80,10 @@ sgfs_status sgfsi_effects_read(const sgfs_draws *d, sgfsi_effects *out, sgfsi_ar
     return status;
 }
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 void sgfsi_effects_sorted(const sgfs_draws *d, const sgfsi_effects_term *t, int64_t i,
                           double *out) {
     const sgfs_kept_effects *kept = &d->effect_draws;
     for (int64_t s = 0; s < kept->count; s++)
         out[s] = (double)kept->u[s * kept->numbers + t->first + i];
-    qsort(out, (size_t)kept->count, sizeof *out, ascending);
+    qsort(out, (size_t)kept->count, sizeof *out, sgfsi_by_size);
 }

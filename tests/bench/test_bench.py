@@ -26,11 +26,11 @@ def bench(folder, *words):
 
 
 def test_tiny_workloads_without_peers(tmp_path):
-    said, out = bench(tmp_path, "--quick", "--only", "few-rows", "codes", "prediction")
+    said, out = bench(tmp_path, "--quick", "--only", "passes", "few-rows", "codes", "prediction")
     found = [m for part in out["parts"].values() for m in part["found"]]
     assert not [m for m in found if "failed" in m.get("note", "")], found
     what = {m["what"]: m for m in found}
-    assert {"exact-rows, a draw", "passes", "minibatches", "exact draws", "prediction", "memory", "predict"} <= set(what)
+    assert {"f32: gradient", "exact-rows, a draw", "passes", "minibatches", "exact draws", "prediction", "memory", "predict"} <= set(what)
     assert all(m["value"] > 0 for m in found) and what["memory"]["ratio"] > 0
     assert what["proposal, 4 rows and exps"]["ratio"] == 1  # a floor from a C program
     assert len(out["targets"]) == len(TARGETS) and all(t["name"] in said for t in out["targets"])

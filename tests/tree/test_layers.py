@@ -250,6 +250,26 @@ def test_statistics_that_others_read_are_named_in_one_place():
     assert statistics_by_literal('stats[] = {[LP] = "lp", "own"};', {"lp"}) == ["lp"]
 
 
+# Options of samplers whose rows stand in a header below src/sampler, with those who read them there.
+BELOW_SAMPLERS = {"src/posterior/anchor.h", "src/posterior/anchor.c", "src/posterior/remembered.c", "src/model/scales.h",
+                  "src/model/scales.c"}
+
+
+def options_of_samplers(text):
+    """Keys and flags of single samplers that stand in code; sampler.kind is the run's."""
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    return re.findall(r'"sampler\.(?!kind\b|")\w+|--(?:alpha|step|epsilon|fisher-\w+|anchor-\w+|max-depth)\b', text)
+
+
+def test_the_engine_knows_no_options_of_single_samplers():
+    """A plan holds what was chosen, and a sampler says what reads, helps and describes it."""
+    for path in sources(*(f"src/{layer}" for layer in ENGINE if layer not in ("sampler", "fisher", "sink", "diagnostics"))):
+        if path not in BELOW_SAMPLERS:
+            assert options_of_samplers((ROOT / path).read_text()) == [], path
+    assert options_of_samplers('num(cfg, "sampler.alpha"); text(cfg, "sampler.kind"); "try --alpha 2"') == \
+        ['"sampler.alpha', "--alpha"]
+
+
 def test_numbers_of_a_matrix_are_its_kinds_own():
     """Nobody but src/fisher looks into an sgfs_sym: they may lie in the memory of another device."""
     inside = re.compile(r"(?:\.|->)store\b")

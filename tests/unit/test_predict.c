@@ -2,6 +2,7 @@
  * test_predict.c: averages, quantiles and measures of predictions against plain slow arithmetic, a
  * draw at a time against all at once, and blocks and threads that change no bit.
  */
+#include <float.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -65,13 +66,19 @@ static void slow_quantiles(int64_t n, const double *x, double q[3]) {
     free(sorted);
 }
 
-/* kind 0: all different; 1: a handful of values; 2: sorted; 3: all the same */
+/* kind 0: all different; 1: a handful of values; 2: sorted; 3: all the same; 4: heavy tails; 5: two
+ * clusters far apart; 6: neighbouring doubles; 7: nearly all the same; 8: of both signs of zero */
 static void check_quantiles(int64_t n, int kind, uint64_t seed) {
     double *x = numbers(n, seed), wanted[3], got[3];
     for (int64_t i = 0; i < n; i++) {
         if (kind == 1) x[i] = floor(2.5 * x[i]);
         if (kind == 2) x[i] = (double)i * 0.37;
         if (kind == 3) x[i] = 0.1;
+        if (kind == 4) x[i] = sinh(9 * x[i]);
+        if (kind == 5) x[i] = (i % 3 == 0 ? 1e9 : -1e9) + x[i];
+        if (kind == 6) x[i] = 1 + floor(40 * x[i]) * DBL_EPSILON;
+        if (kind == 7) x[i] = i % 90 == 0 ? 1e300 * x[i] : 2;
+        if (kind == 8) x[i] = x[i] > 0.5 ? 1 : x[i] > 0 ? 0.0 : -0.0;
     }
     slow_quantiles(n, x, wanted);
     sgfsi_quantiles(n, x, shares, got);
@@ -81,8 +88,9 @@ static void check_quantiles(int64_t n, int kind, uint64_t seed) {
 
 static void test_quantiles_are_those_of_the_sorted_numbers(void **state) {
     (void)state;
-    for (int kind = 0; kind < 4; kind++) {
-        for (int64_t n = 1; n < 60; n++) check_quantiles(n, kind, 7 * (uint64_t)n + 1);
+    for (int kind = 0; kind < 9; kind++) {
+        for (int64_t n = 1; n < 150; n++) check_quantiles(n, kind, 7 * (uint64_t)n + 1);
+        for (uint64_t seed = 0; seed < 50; seed++) check_quantiles(500, kind, 100 + seed);
         check_quantiles(1000, kind, 99);
         check_quantiles(4096, kind, 98);
     }

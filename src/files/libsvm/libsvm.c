@@ -231,6 +231,7 @@ const sgfs_reader_kind sgfs_reader_libsvm = {
     .help = "sparse text, label index:value ... (svmlight too), kept sparse; .gz too",
     .flags = (const char *const[]){"columns", "zero-based", "dense", NULL},
     .numbered = true,
+    .sparse = true,
     .probe = probe_libsvm,
     .text = true,
     .flow = flow_libsvm,

@@ -346,10 +346,6 @@ sgfs_status sgfsi_shuffle_drain(sgfsi_shuffle *s, sgfsi_shuffle_take take, void 
     return status;
 }
 
-int64_t sgfsi_shuffle_rows(const sgfsi_shuffle *s) {
-    return s->rows;
-}
-
 double sgfsi_shuffle_spilled(const sgfsi_shuffle *s) {
     return s->spilled;
 }

@@ -31,6 +31,5 @@ sgfs_status sgfsi_shuffle_add(sgfsi_shuffle *s, int64_t n, const void *rows, dou
 typedef sgfs_status (*sgfsi_shuffle_take)(void *user, int64_t n, const void *rows, sgfs_err *err);
 sgfs_status sgfsi_shuffle_drain(sgfsi_shuffle *s, sgfsi_shuffle_take take, void *user,
                                 sgfs_err *err);
-int64_t sgfsi_shuffle_rows(const sgfsi_shuffle *s);
 double sgfsi_shuffle_spilled(const sgfsi_shuffle *s); /* bytes written to disk so far */
 void sgfsi_shuffle_free(sgfsi_shuffle *s);            /* takes NULL */

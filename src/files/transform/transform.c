@@ -36,43 +36,18 @@ enum { MOST_KINDS = sizeof sgfsi_transform_kinds / sizeof *sgfsi_transform_kinds
 static bool is_wanted(const sgfsi_transform_kind *kind, const sgfs_config *cfg,
                       const sgfsi_table *head) {
     if (kind->key == NULL) return false;
-    if (kind == &sgfsi_transform_complete) return sgfsi_na_of(cfg) != SGFSI_NA_ERROR;
-    if (kind == &sgfsi_transform_fill) return sgfsi_na_of(cfg) == SGFSI_NA_MEAN;
-    bool formula = !sgfsi_config_auto(cfg, sgfsi_transform_formula.key);
-    if (kind == &sgfsi_transform_drop && formula) return false; /* the formula leaves it out */
-    if (kind == &sgfsi_transform_standardize)
-        return sgfsi_config_flag(cfg, kind->key) || sgfsi_standard_all(cfg);
-    bool automatic;
-    const char *named = sgfsi_words_named(sgfsi_config_text(cfg, kind->key), &automatic);
-    bool given = !sgfsi_config_auto(cfg, kind->key);
-    if (kind != &sgfsi_transform_categorical) return given;
-    if (named[0] != '\0' && !(formula && head->dictionary == NULL)) return true;
-    if (!automatic) return false;
-    /* Are there words? Those of a flow (which has no rows yet) are still to come. */
-    bool any = head->dictionary != NULL && head->rows == 0;
-    for (int64_t j = 0; head->dictionary != NULL && j < head->cols; j++)
-        any = any || (head->dictionary[j].count > 0 &&
-                      (head->role == NULL || head->role[j] == SGFSI_ROLE_FEATURE));
-    return any;
+    return kind->wanted != NULL ? kind->wanted(cfg, head) : !sgfsi_config_auto(cfg, kind->key);
 }
 
 /* What only readers look at comes first: amounts, dates, then words. No other operation on columns
  * knows what to do with them; nor with missing values, which come next, nor with the columns of a
  * formula before it made them. */
-static bool is_reading(const sgfsi_transform_kind *kind) {
-    return kind == &sgfsi_transform_amount || kind == &sgfsi_transform_date ||
-           kind == &sgfsi_transform_categorical;
-}
-
 static int64_t order_of(const sgfsi_transform *s, const sgfs_config *cfg) {
-    bool missing = s->kind == &sgfsi_transform_complete || s->kind == &sgfsi_transform_fill ||
-                   s->kind == &sgfsi_transform_formula;
     int64_t order = sgfsi_config_order(cfg, s->kind->key);
-    if (s->kind == &sgfsi_transform_amount) return -3;
-    if (s->kind == &sgfsi_transform_date) return -2;
-    if (s->kind == &sgfsi_transform_categorical) return -1;
-    for (const sgfsi_transform_kind *const *k = sgfsi_transform_kinds; missing && *k != NULL; k++) {
-        bool column = (*k)->keep == NULL && !is_reading(*k);
+    if (s->kind->reads > 0) return s->kind->reads - MOST_KINDS;
+    for (const sgfsi_transform_kind *const *k = sgfsi_transform_kinds; s->kind->early && *k != NULL;
+         k++) {
+        bool column = (*k)->keep == NULL && (*k)->reads == 0;
         if (!column || !is_wanted(*k, cfg, s->head)) continue;
         int64_t other = sgfsi_config_order(cfg, (*k)->key);
         order = other < order ? other : order;

@@ -34,6 +34,7 @@ bool sgfsi_is_amount(const sgfsi_transform *s, int64_t j) {
 const sgfsi_transform_kind sgfsi_transform_amount = {
     .op = "amount",
     .key = "data.amount",
+    .reads = 1,
     .tell = tell_amounts,
     .shape = shape_amounts,
     .cell = same_cell,

@@ -114,9 +114,17 @@ static bool always(const sgfsi_transform *s) {
     return true;
 }
 
+/* A formula leaves them out itself. */
+static bool wants_drop(const sgfs_config *cfg, const sgfsi_table *head) {
+    (void)head;
+    return !sgfsi_config_auto(cfg, "data.drop") &&
+           sgfsi_config_auto(cfg, sgfsi_transform_formula.key);
+}
+
 const sgfsi_transform_kind sgfsi_transform_drop = {
     .op = "drop",
     .key = "data.drop",
+    .wanted = wants_drop,
     .tell = tell_drop,
     .shape = shape_drop,
     .cell = choose_cell,
@@ -767,7 +775,7 @@ const char *sgfsi_words_reference(const sgfsi_transform *s, int64_t j) {
     return left_out >= 0 ? w->dictionary[j].word[left_out] : NULL;
 }
 
-bool sgfsi_words_zero(sgfsi_transform *s) {
+static bool zero_words(sgfsi_transform *s) {
     words *w = s->self;
     return w->unseen_zero = w->onehot || w->codes;
 }
@@ -779,15 +787,31 @@ static void brief_words(const sgfsi_transform *s, char *out, size_t room) {
     snprintf(out, room, "%lld categorical column%s", (long long)count, count == 1 ? "" : "s");
 }
 
+static bool wants_words(const sgfs_config *cfg, const sgfsi_table *head) {
+    bool automatic, formula = !sgfsi_config_auto(cfg, sgfsi_transform_formula.key);
+    const char *named = sgfsi_words_named(sgfsi_config_text(cfg, "data.categorical"), &automatic);
+    if (named[0] != '\0' && !(formula && head->dictionary == NULL)) return true;
+    if (!automatic) return false;
+    /* Are there words? Those of a flow (which has no rows yet) are still to come. */
+    bool any = head->dictionary != NULL && head->rows == 0;
+    for (int64_t j = 0; head->dictionary != NULL && j < head->cols; j++)
+        any = any || (head->dictionary[j].count > 0 &&
+                      (head->role == NULL || head->role[j] == SGFSI_ROLE_FEATURE));
+    return any;
+}
+
 const sgfsi_transform_kind sgfsi_transform_categorical = {
     .op = "categorical",
     .key = "data.categorical",
+    .wanted = wants_words,
+    .reads = 3,
     .open = open_words,
     .tell = tell_words,
     .recall = recall_words,
     .brief = brief_words,
     .shape = shape_words,
     .rewind = rewind_words,
+    .zero_words = zero_words,
     .looks = true,
     .look = look_words,
     .looked = looked_words,

@@ -345,17 +345,19 @@ bool sgfsi_is_date(const sgfsi_transform *s, int64_t j) {
     return ((const dates *)s->self)->hit[j];
 }
 
-void sgfsi_dates_zero(sgfsi_transform *s) {
-    ((dates *)s->self)->unseen_zero = true;
+static bool zero_words(sgfsi_transform *s) {
+    return ((dates *)s->self)->unseen_zero = true;
 }
 
 const sgfsi_transform_kind sgfsi_transform_date = {
     .op = "date",
     .key = "data.date",
+    .reads = 2,
     .open = open_dates,
     .tell = tell_dates,
     .recall = recall_dates,
     .rewind = rewind_dates,
+    .zero_words = zero_words,
     .shape = shape_dates,
     .looks = true,
     .look = look_dates,

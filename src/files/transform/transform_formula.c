@@ -941,8 +941,8 @@ static sgfs_status recall_formula(sgfsi_transform *s, const sgfsi_json *saved, s
     return status == SGFS_OK ? place_columns(s, err) : status;
 }
 
-void sgfsi_formula_zero(sgfsi_transform *s) {
-    ((formula *)s->self)->zero = true;
+static bool zero_words(sgfsi_transform *s) {
+    return ((formula *)s->self)->zero = true;
 }
 
 void sgfsi_formula_lenient(sgfsi_transform *s) {
@@ -956,11 +956,13 @@ static void brief_formula(const sgfsi_transform *s, char *out, size_t room) {
 const sgfsi_transform_kind sgfsi_transform_formula = {
     .op = "formula",
     .key = "data.formula",
+    .early = true,
     .open = open_formula,
     .tell = tell_formula,
     .recall = recall_formula,
     .brief = brief_formula,
     .rewind = rewind_formula,
+    .zero_words = zero_words,
     .looks = true,
     .look = look_formula,
     .looked = looked_formula,

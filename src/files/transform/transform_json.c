@@ -241,9 +241,7 @@ bool sgfsi_recipe_amounts(const sgfsi_recipe *r, int64_t input) {
 sgfs_status sgfsi_recipe_zero_words(sgfsi_recipe *r, sgfs_err *err) {
     for (int64_t i = 0; i < r->steps; i++) {
         sgfsi_transform *s = &r->step[i];
-        if (s->kind == &sgfsi_transform_date) sgfsi_dates_zero(s);
-        if (s->kind == &sgfsi_transform_formula) sgfsi_formula_zero(s);
-        if (s->kind != &sgfsi_transform_categorical || sgfsi_words_zero(s)) continue;
+        if (s->kind->zero_words == NULL || s->kind->zero_words(s)) continue;
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--new-words zero is for words that became columns of 0 and 1; the run "
                           "has them as numbers (--coding integer), and there is none for a new "

@@ -3,8 +3,8 @@
  *
  * A kind either chooses rows or changes features, never both. Whether a row stays depends on its
  * number in the file, its target and which of its values are missing, not on what others make of
- * it: so both sorts can be worked off apart, each in the order in which it was given. A new operation is one row in sgfsi_transform_kinds and
- * its functions.
+ * it: so both sorts can be worked off apart, each in the order in which it was given. A new
+ * operation is one row in sgfsi_transform_kinds and its functions.
  */
 #pragma once
 
@@ -76,6 +76,13 @@ typedef struct sgfsi_transform {
 typedef struct sgfsi_transform_kind {
     const char *op;  /* in the run file; the flag as well, where there is an option */
     const char *key; /* of the option; NULL: it has none */
+    /* Is it to be done to rows that begin with this head? NULL: if its option was given. */
+    bool (*wanted)(const sgfs_config *cfg, const sgfsi_table *head);
+    /* Only readers look at the cells it works on: it comes before all others, those with a small
+     * number first. 0: it comes where its option was given. */
+    int reads;
+    bool early; /* nobody before it knows what to do with its columns: it comes before all others on
+                 * columns that readers do not look at */
     /* Read the options that belong to it. */
     sgfs_status (*open)(sgfsi_transform *s, const sgfs_config *cfg, sgfs_err *err);
     void (*tell)(const sgfsi_transform *s, sgfsi_json *out);
@@ -84,6 +91,9 @@ typedef struct sgfsi_transform_kind {
     void (*brief)(const sgfsi_transform *s, char *out, size_t room); /* NULL: op and value */
 
     void (*rewind)(sgfsi_transform *s); /* rows will come from the first on */
+    /* From now on a word, a month or a combination of words that no row of the run had is 0 in all
+     * its columns; false: it has no such columns. NULL: it has no words. */
+    bool (*zero_words)(sgfsi_transform *s);
 
     /* Rows. */
     bool (*keep)(sgfsi_transform *s, const sgfsi_row *row);
@@ -201,26 +211,20 @@ sgfs_status sgfsi_transform_find_saved(const sgfsi_transform *s, const sgfsi_jso
 void sgfsi_transform_tell_names(const sgfsi_transform *s, const unsigned char *hit,
                                 sgfsi_json *out);
 
-/* transform_columns.c: the words of a column that goes in, or NULL; and: a word that is none of
- * them has 0 in all its columns. false: the coding has no such thing. */
+/* transform_columns.c: the words of a column that goes in, or NULL. */
 const sgfsi_dictionary *sgfsi_words_of(const sgfsi_transform *s, int64_t j);
 const char *sgfsi_words_reference(const sgfsi_transform *s, int64_t j); /* NULL: none */
-bool sgfsi_words_zero(sgfsi_transform *s);
 /* As strcmp: numbers by value, all else by bytes, what is missing last. */
 int sgfsi_words_compare(const char *a, const char *b);
 
-/* transform_formula.c: combinations of words that no row had have 0 in their columns; and: rows whose
- * numbers are none (after --na drop) come out as such. */
-void sgfsi_formula_zero(sgfsi_transform *s);
+/* transform_formula.c: rows whose numbers are none (after --na drop) come out as such. */
 void sgfsi_formula_lenient(sgfsi_transform *s);
 
 /* transform_amount.c: is column j that goes in one of amounts? */
 bool sgfsi_is_amount(const sgfsi_transform *s, int64_t j);
 
-/* transform_date.c: is column j that goes in one of dates? And: a month that no row of the run had
- * has 0 in all its columns. */
+/* transform_date.c: is column j that goes in one of dates? */
 bool sgfsi_is_date(const sgfsi_transform *s, int64_t j);
-void sgfsi_dates_zero(sgfsi_transform *s);
 
 /* transform_sparse.c: are the rows of the table better kept sparse? All shapes are known. And: the
  * table, whose rows `data` has, with all steps done, sparse. done: the rows that stay. */

@@ -272,9 +272,15 @@ void sgfsi_transform_standard(const sgfsi_transform *s, const double **shift,
     *scale = t->scale;
 }
 
+static bool wants_standard(const sgfs_config *cfg, const sgfsi_table *head) {
+    (void)head;
+    return sgfsi_config_flag(cfg, "data.standardize") || sgfsi_standard_all(cfg);
+}
+
 const sgfsi_transform_kind sgfsi_transform_standardize = {
     .op = "standardize",
     .key = "data.standardize",
+    .wanted = wants_standard,
     .open = open_standard,
     .tell = tell_standard,
     .recall = recall_standard,

@@ -194,9 +194,16 @@ static void brief_complete(const sgfsi_transform *s, char *out, size_t room) {
                  c->rows == 1 ? "" : "s");
 }
 
+static bool wants_complete(const sgfs_config *cfg, const sgfsi_table *head) {
+    (void)head;
+    return sgfsi_na_of(cfg) != SGFSI_NA_ERROR;
+}
+
 const sgfsi_transform_kind sgfsi_transform_complete = {
     .op = "complete",
     .key = "data.na",
+    .wanted = wants_complete,
+    .early = true,
     .open = open_complete,
     .tell = tell_complete,
     .recall = recall_complete,
@@ -461,9 +468,16 @@ static void brief_fill(const sgfsi_transform *s, char *out, size_t room) {
         sgfsi_append(out, room, "%.0f missing word%s NA", words, words == 1 ? " is" : "s are");
 }
 
+static bool wants_fill(const sgfs_config *cfg, const sgfsi_table *head) {
+    (void)head;
+    return sgfsi_na_of(cfg) == SGFSI_NA_MEAN;
+}
+
 const sgfsi_transform_kind sgfsi_transform_fill = {
     .op = "fill",
     .key = "data.na",
+    .wanted = wants_fill,
+    .early = true,
     .open = open_fill,
     .tell = tell_fill,
     .recall = recall_fill,

@@ -61,7 +61,6 @@ typedef struct sgfsi_report_run {
     const char *sampler, *label; /* label: of curves and lines of tables */
     double E1, E2,
         bias; /* from the reference; bias: the largest of a mean, in sd; NaN: not known */
-    const char *bias_name;
     bool is_reference;
 } sgfsi_report_run;
 

@@ -54,7 +54,6 @@ sgfs_status sgfsi_report_compare(sgfsi_report *r, sgfs_err *err) {
             double off = (run->moments.mean[i] - ref->mean[i]) / run->summary->row[i].sd;
             if (!isfinite(off) || fabs(off) <= fabs(isnan(run->bias) ? 0 : run->bias)) continue;
             run->bias = off;
-            run->bias_name = first->param[i];
         }
     }
     return SGFS_OK;
