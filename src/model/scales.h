@@ -28,6 +28,7 @@
 #include "rows/groups.h"
 
 #define SGFSI_LATENT_VARIANCE (M_PI * M_PI / 3) /* of a logistic model's error */
+
 /* clang-format off */
 /* Rows for the table of the sampler that draws them. */
 #define SGFSI_SCALES_ROWS                                                                          \

@@ -105,6 +105,9 @@ void sgfsi_mixed_put(const sgfsi_mixed *m, int64_t k, const double *shape, doubl
 sgfs_status sgfsi_mixed_refresh(sgfsi_mixed_place *at, sgfs_err *err);
 /* out (N by slot) = X d, d of p numbers. */
 sgfs_status sgfsi_mixed_times(sgfsi_mixed_place *at, const double *d, double *out, sgfs_err *err);
+/* out (p) = X'v, v by slot. */
+sgfs_status sgfsi_mixed_transposed(sgfsi_mixed_place *at, const double *v, double *out,
+                                   sgfs_err *err);
 /* The log likelihood of n rows from a slot on, each with its weight; loglik: n, may be NULL. */
 double sgfsi_mixed_chunk(const sgfsi_mixed_place *at, sgfsi_mixed_room *room, const double *theta,
                          int64_t n, const double *y, const double *weight, const double *eta,
