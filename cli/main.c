@@ -77,9 +77,9 @@ static bool is_another(void) {
 /* Meet the others, of which the first one speaks. */
 static sgfs_status meet(const cli_command *command, cli_args *args, sgfs_err *err) {
     if (together || strcmp(sgfs_config_get(args->cfg, "run.mpi"), "true") != 0) return SGFS_OK;
-    if (command != &cmd_sample && command != &cmd_predict) {
+    if (command != &cmd_sample && command != &cmd_predict && command != &cmd_pack) {
         args->rank = is_another();
-        return cli_fail(err, SGFS_EUSAGE, "--mpi is for sgfs sample and sgfs predict.");
+        return cli_fail(err, SGFS_EUSAGE, "--mpi is for sgfs sample, predict and pack.");
     }
     if (is_another()) cli_be_silent(); /* also until they have met */
     sgfs_status status = sgfs_agree(args->cfg, SGFS_OK, &args->rank, &args->ranks, err);

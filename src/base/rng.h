@@ -35,15 +35,17 @@ typedef enum sgfsi_purpose {
     SGFSI_PROBE = 42,         /* places and rows that are tried before a chain begins */
     SGFSI_GROUPS = 43,        /* proposals for groups: iteration is that of the chain and term */
     SGFSI_GROUPS_ACCEPT = 44, /* whether they are accepted, and their signs */
-    SGFSI_MARKS = 45          /* sketches: gaps between marks; chain is the part of the rows,
+    SGFSI_MARKS = 45,         /* sketches: gaps between marks; chain is the part of the rows,
                                  * iteration the block */
+    SGFSI_SINGLES = 46        /* effects of groups of one row: tries and whether they are taken */
 } sgfsi_purpose;
 
 /* Uses that share a purpose with iterations count from here on, where no iteration gets to. */
 #define SGFSI_PROBE_PLACE  ((int64_t)1 << 48) /* SGFSI_PROBE: places around it */
 #define SGFSI_PROBE_SIGNS  ((int64_t)1 << 49) /* SGFSI_PROBE: signs for the mean eigenvalue there */
 #define SGFSI_PROBE_VECTOR ((int64_t)1 << 50) /* SGFSI_PROBE: where a power iteration begins */
-#define SGFSI_MODEL_FILL   ((int64_t)1 << 55) /* SGFSI_MODEL: targets for the batches of SGFSI_FILL */
+#define SGFSI_MODEL_FILL   ((int64_t)1 << 55) /* SGFSI_MODEL: targets for the batches of
+                                               * SGFSI_FILL */
 
 typedef struct sgfsi_stream {
     uint32_t key[2], ctr[4];

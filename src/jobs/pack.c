@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * pack.c: any files to one packed file, in memory that does not grow with their rows.
+ * pack.c: any files to one packed file, in memory that does not grow with their rows; or each of
+ * them to one of its own, shared out between processes (--each).
  *
- *     files -> flow -> recipe -> cells of one type -> shuffle (data/shuffle.c) -> packer -> .sgd
+ *     files -> flow -> recipe -> cells of one type -> shuffle (packed/shuffle.c) -> packer -> .sgd
  *
  * Operations that have to look at rows first (--standardize, --categorical) cost one pass over the
  * files each. The first flow stays open to the end: names, words and levels are its. Rows are
@@ -19,6 +20,7 @@
 
 #include "base/scratch.h"
 #include "base/ticker.h"
+#include "context/comm/comm.h"
 #include "files/files.h"
 #include "files/flow.h"
 #include "files/formula/formula.h"
@@ -42,6 +44,8 @@ static const sgfs_option pack_options[] = {
      "put the rows into a random order, which sampling in chunks needs"},
     {"pack.seed", "shuffle-seed", SGFS_INTEGER, "1", 0, 9e18, NULL,
      "which order: the same seed, the same file, whatever the memory"},
+    {"pack.each", "each", SGFS_FLAG, "false", 1, 0, NULL,
+     "a packed file for each file, in the folder --out; processes (--mpi) share the files"},
     SGFSI_OPTIONS_END};
 
 typedef struct pack {
@@ -49,7 +53,7 @@ typedef struct pack {
     sgfs_config *cfg; /* with --formula as the options it stands for */
     char *out;        /* or NULL: check the packed file `path` */
     char *path;
-    sgfsi_files files;
+    sgfsi_files files; /* that become one packed file: all, or one after the other */
     int64_t memory;
     double input; /* bytes of all files */
     sgfs_pack_info info;
@@ -103,12 +107,7 @@ static sgfs_status open_pack(pack *p, const char *data, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "--intercept and --no-intercept are no matter of the file: give them to "
                           "sgfs sample.");
-    sgfs_status status = sgfsi_files_open(&p->files, data, sgfsi_config_log(p->job.cfg), err);
-    for (int64_t i = 0; status == SGFS_OK && i < p->files.count; i++) {
-        struct stat st;
-        if (stat(p->files.path[i], &st) == 0) p->input += (double)st.st_size;
-    }
-    return status;
+    return sgfsi_files_open(&p->files, data, sgfsi_config_log(p->job.cfg), err);
 }
 
 sgfs_job *sgfs_pack_open(const char *data, const char *out, const sgfs_config *cfg, sgfs_err *err) {
@@ -404,6 +403,145 @@ static sgfs_status pack_all(packing *w, sgfs_err *err) {
     return status;
 }
 
+static double bytes_of(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 ? (double)st.st_size : 0;
+}
+
+/* p->files as one packed file. */
+static sgfs_status pack_files(pack *p, const char *out, sgfs_err *err) {
+    packing w = {.pack = p, .path = out, .options = sgfsi_read_options_of(p->cfg)};
+    p->input = 0;
+    for (int64_t i = 0; i < p->files.count; i++) p->input += bytes_of(p->files.path[i]);
+    sgfs_status status = pack_all(&w, err);
+    if (status != SGFS_OK) sgfsi_files_tidy(&p->files, err);
+    return status == SGFS_OK ? describe_file(out, p->job.cfg, false, &p->info, err) : status;
+}
+
+/* ---- each file by itself --------------------------------------------------------------------- */
+
+/* FOLDER/part-1.sgd for rows/part-1.csv.gz; from the arena. */
+static char *name_beside(pack *p, const char *file) {
+    static const char *const squeezed[] = {".gz", ".zst", ".bz2", ".xz"};
+    const char *slash = strrchr(file, '/'), *base = slash != NULL ? slash + 1 : file;
+    size_t length = strlen(base), folder = strlen(p->out);
+    for (size_t k = 0; k < sizeof squeezed / sizeof squeezed[0]; k++) {
+        size_t end = strlen(squeezed[k]);
+        if (length > end && strncmp(base + length - end, squeezed[k], end) == 0) length -= end;
+    }
+    size_t stem = length;
+    while (stem > 1 && base[stem - 1] != '.') stem--;
+    if (stem > 1) length = stem - 1;
+    char *name = sgfsi_arena_alloc(&p->job.arena, (int64_t)(folder + length) + 8, 1);
+    const char *between = folder > 0 && p->out[folder - 1] == '/' ? "" : "/";
+    if (name != NULL)
+        snprintf(name, folder + length + 8, "%s%s%.*s.sgd", p->out, between, (int)length, base);
+    return name;
+}
+
+/* Names of the packed files, which are neither each other's nor those of the data. */
+static sgfs_status name_each(pack *p, char **name, sgfs_err *err) {
+    const sgfsi_files *f = &p->files;
+    struct stat st, other;
+    if (stat(p->out, &st) != 0 || !S_ISDIR(st.st_mode))
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "%.300s: is no folder, and --each puts the packed files into one.",
+                          p->out);
+    for (int64_t k = 0; k < f->count; k++) {
+        name[k] = name_beside(p, f->name[k]);
+        if (name[k] == NULL) return sgfsi_fail_memory(err, "the list of files");
+        if (strcmp(f->path[k], f->name[k]) != 0)
+            return sgfsi_fail(err, SGFS_EUSAGE,
+                              "--each needs files with names, and %.100s has none.", f->name[k]);
+        for (int64_t i = 0; i < k; i++)
+            if (strcmp(name[i], name[k]) == 0)
+                return sgfsi_fail(err, SGFS_EUSAGE,
+                                  "%.200s and %.200s would both become %.200s: pack them into "
+                                  "different folders.",
+                                  f->name[i], f->name[k], name[k]);
+        bool there = stat(name[k], &st) == 0;
+        for (int64_t i = 0; there && i < f->count; i++)
+            if (stat(f->path[i], &other) == 0 && st.st_dev == other.st_dev &&
+                st.st_ino == other.st_ino)
+                return sgfsi_fail(err, SGFS_EUSAGE, "%.300s: is an input of the same command.",
+                                  name[k]);
+    }
+    return SGFS_OK;
+}
+
+/* Which process packs which file: the largest first, each to the one that has least so far. */
+static sgfs_status deal_files(const pack *p, const sgfsi_comm *comm, int64_t *owner,
+                              sgfs_err *err) {
+    const int64_t count = p->files.count;
+    double *bytes = calloc((size_t)(count + comm->size), sizeof *bytes);
+    sgfs_status status = bytes != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the list of files");
+    for (int64_t k = 0; k < count && bytes != NULL; k++) bytes[k] = 1 + bytes_of(p->files.path[k]);
+    for (int64_t given = 0; given < count && bytes != NULL; given++) {
+        double *load = bytes + count;
+        int64_t file = 0, least = 0;
+        for (int64_t k = 1; k < count; k++)
+            if (bytes[k] > bytes[file]) file = k;
+        for (int64_t r = 1; r < comm->size; r++)
+            if (load[r] < load[least]) least = r;
+        load[least] += bytes[file];
+        bytes[file] = 0;
+        owner[file] = least;
+    }
+    free(bytes);
+    return sgfsi_comm_broadcast(comm, status, count * (int64_t)sizeof *owner, owner, err);
+}
+
+/* What all processes have packed, each of them a row of sums. */
+static sgfs_status add_up(pack *p, const sgfsi_comm *comm, const char *first, sgfs_err *err) {
+    enum { SUMS = 4 };
+    double(*sum)[SUMS] = calloc((size_t)comm->size, sizeof *sum);
+    if (sum == NULL) return sgfsi_fail_memory(err, "the list of files");
+    double *own = sum[comm->rank];
+    own[0] = (double)p->info.rows;
+    own[1] = p->info.bytes;
+    own[2] = p->info.read;
+    own[3] = p->info.spilled;
+    sgfs_status status =
+        sgfsi_comm_gather(comm, SGFS_OK, comm->size, sizeof *sum, sizeof *sum, sum, err);
+    if (status == SGFS_OK) status = describe_file(first, p->job.cfg, false, &p->info, err);
+    p->info.rows = 0;
+    p->info.bytes = p->info.read = p->info.spilled = 0;
+    for (int64_t r = 0; r < comm->size; r++) {
+        p->info.rows += (int64_t)sum[r][0];
+        p->info.bytes += sum[r][1];
+        p->info.read += sum[r][2];
+        p->info.spilled += sum[r][3];
+    }
+    free(sum);
+    return status;
+}
+
+static sgfs_status pack_each(pack *p, sgfs_err *err) {
+    const sgfsi_comm *comm = NULL;
+    const sgfsi_files all = p->files;
+    char **name = sgfsi_arena_alloc(&p->job.arena, all.count, sizeof *name);
+    int64_t *owner = sgfsi_arena_alloc(&p->job.arena, all.count, sizeof *owner);
+    if (name == NULL || owner == NULL) return sgfsi_fail_memory(err, "the list of files");
+    sgfs_status status = sgfsi_comm_open(&comm, p->job.cfg, err);
+    if (status == SGFS_OK) status = name_each(p, name, err);
+    if (status == SGFS_OK) status = deal_files(p, comm, owner, err);
+    sgfs_pack_info sum = {.rows = 0};
+    for (int64_t k = 0; k < all.count && status == SGFS_OK; k++) {
+        if (owner[k] != comm->rank) continue;
+        p->info = (sgfs_pack_info){.rows = 0};
+        p->files = (sgfsi_files){
+            .count = 1, .path = &all.path[k], .name = &all.name[k], .shown = all.name[k]};
+        status = pack_files(p, name[k], err);
+        p->files = all;
+        sum.rows += p->info.rows;
+        sum.bytes += p->info.bytes;
+        sum.read += p->info.read;
+        sum.spilled += p->info.spilled;
+    }
+    p->info = sum;
+    return status == SGFS_OK ? add_up(p, comm, name[0], err) : status;
+}
+
 static sgfs_status run(sgfs_job *job, sgfs_err *err) {
     pack *p = (pack *)job;
     sgfs_status status = SGFS_OK;
@@ -422,11 +560,10 @@ static sgfs_status run(sgfs_job *job, sgfs_err *err) {
             err, SGFS_EUSAGE,
             "cbind() has no meaning for sgfs pack: pack both columns as they are, and "
             "say it to sgfs sample.");
-    if (p->out != NULL) {
-        packing w = {.pack = p, .path = p->out, .options = sgfsi_read_options_of(p->cfg)};
-        status = pack_all(&w, err);
-        if (status != SGFS_OK) sgfsi_files_tidy(&p->files, err);
-        if (status == SGFS_OK) status = describe_file(p->out, job->cfg, false, &p->info, err);
+    if (p->out != NULL && sgfsi_config_flag(job->cfg, "pack.each")) {
+        status = pack_each(p, err);
+    } else if (p->out != NULL) {
+        status = pack_files(p, p->out, err);
     } else {
         status = describe_file(p->path, job->cfg, true, &p->info, err);
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * scales.c: how much effects vary between groups: parameters, their names and their prior.
  *
- * Canonical partial correlations (Lewandowski, Kurowicka, Joe 2009): with r_ij = tanh(shape), row i of
- * the correlations' Cholesky factor is r_i1, r_i2 sqrt(1 - r_i1^2), ... A uniform correlation
- * matrix has independent r_ij with density prop. to (1 - r^2)^(b - 1), b = 1 + (q - 1 - j)/2, j from
- * 1; dr/dshape = 1 - r^2 makes the power b.
+ * Canonical partial correlations (Lewandowski, Kurowicka, Joe 2009): with r_ij = tanh(shape), row i
+ * of the correlations' Cholesky factor is r_i1, r_i2 sqrt(1 - r_i1^2), ... A uniform correlation
+ * matrix has independent r_ij with density prop. to (1 - r^2)^(b - 1), b = 1 + (q - 1 - j)/2, j
+ * from 1; dr/dshape = 1 - r^2 makes the power b.
  */
 #include "model/scales.h"
 
@@ -173,7 +173,7 @@ void sgfsi_scales_to_user(const sgfs_model *m, const double *theta, double *user
             user[t->at + i] = theta[t->at + i] * (i < t->q ? m->scales->unit : 1);
     }
     if (m->scales == NULL || m->scales->icc < 0) return;
-    double variance = M_PI * M_PI / 3;
+    double variance = SGFSI_LATENT_VARIANCE;
     if (sgfsi_is_linear(m)) {
         double known = sgfsi_linear_known_log_sigma(m) + log(m->scales->unit);
         variance = exp(2 * (isnan(known) ? user[m->base - 1] : known));

@@ -78,8 +78,8 @@ typedef struct sgfsi_full {
     sgfs_err *err;             /* parts */
     int64_t rows_touched;
     const sgfsi_log *log; /* for notes from a pass that takes long; NULL, unless set: none */
-    /* What gives a pass up (SGFS_ESTOPPED): unless set otherwise the wish of who waits for the model.
-     * NULL: a pass is made to its end; so are those that several processes share. */
+    /* What gives a pass up (SGFS_ESTOPPED): unless set otherwise the wish of who waits for the
+     * model. NULL: a pass is made to its end; so are those that several processes share. */
     const sgfsi_stop *stop;
 } sgfsi_full;
 
@@ -139,6 +139,9 @@ sgfs_status sgfsi_full_sum(sgfsi_full *f, sgfsi_block_fn fn, void *user, int64_t
  * (1 + D numbers). harvest: may be NULL. */
 sgfs_status sgfsi_full_block(sgfsi_full *f, const sgfsi_block_at *at, const double *theta,
                              const sgfs_batch *b, const sgfsi_harvest *harvest, sgfs_err *err);
+
+/* SGFS_ESTOPPED with a sentence, where f->stop says that no pass should be made any more. */
+sgfs_status sgfsi_full_given_up(const sgfsi_full *f, sgfs_err *err);
 
 /* What its threads waited and read, in all. */
 sgfsi_pages sgfsi_full_pages(const sgfsi_full *f);

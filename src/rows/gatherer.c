@@ -44,6 +44,7 @@ sgfs_status sgfsi_gatherer_open(sgfsi_gatherer *g, const sgfs_data *d, const sgf
         return sgfsi_fail_memory(err, "rows for a device");
     }
     g->kept = kept;
+    g->whole = kept != NULL && d->subset == NULL;
     return SGFS_OK;
 }
 
@@ -53,8 +54,9 @@ void sgfsi_gatherer_range(const sgfsi_gatherer *g, const sgfs_data *d, int64_t f
     g->device->ops->gather(g->device, g->kept, row, first, n, X);
 }
 
-/* Rows of packed files lie on a disk that all processes reach, and are mapped; other rows are in the
- * memory of each. A file of a single chunk is one array, from which rows are taken as they lie. */
+/* Rows of packed files lie on a disk that all processes reach, and are mapped; other rows are in
+ * the memory of each. A file of a single chunk is one array, from which rows are taken as they
+ * lie. */
 static bool can_be_dealt(const sgfs_data *d) {
     const sgfsi_table *t = &d->table;
     bool packed = t->parts > 0 && d->subset == NULL;

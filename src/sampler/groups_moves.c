@@ -14,15 +14,16 @@ static const double rhos[] = {0, 0, 0, 0.8}, WALK = 2.4;
 
 enum { HERE, MIRROR, NEW, NEW_MIRROR, PLACES, BATCH = 128 };
 
-/* Where a group might go: v and u = C v of each place, and the densities there. A local step has two
- * places, HERE and NEW. */
+/* Where a group might go: v and u = C v of each place, and the densities there. A local step has
+ * two places, HERE and NEW. */
 typedef struct group_places {
     double v[PLACES][SGFSI_MOST_EFFECTS], u[PLACES][SGFSI_MOST_EFFECTS];
     double loglik[PLACES], rest[PLACES]; /* of its rows; what else is in the log weight */
     int chosen;
 } group_places;
 
-/* A random walk, which independent proposals need where a group is far out: they would stay away. */
+/* A random walk, which independent proposals need where a group is far out: they would stay
+ * away. */
 static bool is_local(const sgfsi_groups_chain *e) {
     return e->t % 8 == 7;
 }
@@ -147,8 +148,8 @@ void sgfsi_groups_move(sgfsi_groups_chain *e, double *accepted) {
 
 /* ---- beta ------------------------------------------------------------------------------------ */
 
-/* How v of each group follows both differences from the centre: into one and two. Sums: |v|^2 at the
- * four places. */
+/* How v of each group follows both differences from the centre: into one and two. Sums: |v|^2 at
+ * the four places. */
 static void follow(void *user, sgfsi_mixed_room *room, int64_t from, int64_t to, double *sums) {
     sgfsi_groups_chain *e = user;
     const sgfsi_mixed_term *t = &e->mixed->term[e->k];
@@ -231,6 +232,15 @@ static void leave_groups(void *user, sgfsi_mixed_room *room, int64_t from, int64
     }
 }
 
+sgfs_status sgfsi_groups_newton(sgfsi_groups_chain *e, double *step, sgfs_err *err) {
+    const sgfsi_mixed *m = e->mixed;
+    sgfs_status status = sgfsi_mixed_gradient(&e->at, e->k, step, e->centre + m->p, err);
+    if (status != SGFS_OK) return status;
+    sgfsi_trsv(m->fixed.ctx.near, m->p, e->L, false, step);
+    sgfsi_trsv(m->fixed.ctx.near, m->p, e->L, true, step);
+    return SGFS_OK;
+}
+
 sgfs_status sgfsi_groups_move_beta(sgfsi_groups_chain *e, bool warming, double *accepted,
                                    sgfs_err *err) {
     const sgfsi_mixed *m = e->mixed;
@@ -242,10 +252,8 @@ sgfs_status sgfsi_groups_move_beta(sgfsi_groups_chain *e, bool warming, double *
     if (status != SGFS_OK) return status;
     if (warming) { /* where Newton's step leads from here, less where the approximation has it */
         double *to = e->d[0], share = e->share;
-        status = sgfsi_mixed_gradient(&e->at, e->k, to, e->centre + p, err);
+        status = sgfsi_groups_newton(e, to, err);
         if (status != SGFS_OK) return status;
-        sgfsi_trsv(dev, p, e->L, false, to);
-        sgfsi_trsv(dev, p, e->L, true, to);
         for (int64_t j = 0; j < p; j++)
             shift[j] += share * (theta[j] + to[j] - e->centre[j] - shift[j]);
     }

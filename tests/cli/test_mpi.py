@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Several processes that mpirun starts: the bits of one alone, one sentence for all of them, and an end for
 all of them when one ends."""
+import gzip
 import os
 import pathlib
 import random
@@ -156,6 +157,93 @@ def test_predictions_have_the_bytes_of_one(site, alone, out):
     assert many.returncode == 5 and many.stderr.count("cannot write there") == 1, many.stderr
 
 
+def test_an_old_copy_of_new_rows_or_of_the_run_is_refused(site, alone):
+    """One cell among 5,000 rows, or one draw, on one machine: before, lines of both copies were mixed, and nobody said so."""
+    old = site.folder / "stale"
+    old.mkdir(exist_ok=True)
+    rows = np.load(site.folder / "a.npy")
+    np.save(site.folder / "new.npy", rows)
+    script = '[ "$OMPI_COMM_WORLD_RANK" = 1 ] && cd stale; exec "$0" "$@"'
+    words = ("--data", "new.npy", "--max-draws", 10, "--out", site.folder / "mixed.csv", "--overwrite")
+
+    def predict():
+        return site.together(3, "the.run", *words, command=("predict",), program=["sh", "-c", script, PROGRAM])
+
+    for folder in (site.folder, old):
+        shutil.copy(alone("nuts"), folder / "the.run")
+        np.save(folder / "new.npy", rows)
+    assert predict().returncode == 0
+    rows[4321, 0] += 1e-9
+    np.save(old / "new.npy", rows)
+    done = predict()
+    assert done.returncode == 3 and "new.npy: rank 1 of 3 has read other rows than rank 0" in done.stderr, done.stderr
+    shutil.copy(site.folder / "new.npy", old / "new.npy")
+    shutil.copy(alone("hmc"), old / "the.run")
+    done = predict()
+    assert done.returncode == 3 and "rank 1 of 3 has read other draws than rank 0" in done.stderr, done.stderr
+
+
+# ---- packing --------------------------------------------------------------------------------------
+
+def split_rows(site, folder, words=False):
+    """The rows of a.npy in four files of text of unlike lengths, two of them gzipped."""
+    rows = np.load(site.folder / "a.npy")
+    (site.folder / folder).mkdir(exist_ok=True)
+    for k, (start, end) in enumerate(((0, 2600), (2600, 2700), (2700, 4000), (4000, 5000))):
+        lines = [",".join([*(repr(float(v)) for v in row), "red blue green".split()[i % 2 + k % 2]][:None if words else -1])
+                 for i, row in enumerate(rows[start:end])]
+        names = ",".join([*(f"x{j}" for j in range(rows.shape[1] - 1)), "y", *["colour"][:words]])
+        text = "\n".join([names, *lines]) + "\n"
+        name = site.folder / folder / f"part-{k}.csv"
+        if k % 2:
+            with gzip.open(f"{name}.gz", "wt") as file:
+                file.write(text)
+        else:
+            name.write_text(text)
+
+
+def test_text_is_packed_by_ranks_side_by_side(site):
+    """Each file by one of them, with the bytes that it has when packed alone, whoever packs it; then the files are one
+    data set, also where their words differ."""
+    split_rows(site, "text", words=True)
+    for ranks in (1, 3):
+        (site.folder / f"packed-{ranks}").mkdir()
+        done = site.together(ranks, "text/part-*", "--target", "y", "--categorical", "colour", "--each", "--out",
+                             f"packed-{ranks}", command=("pack",))
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("5000 rows") == 1, done.stderr
+    names = sorted(p.name for p in (site.folder / "packed-3").iterdir())
+    assert names == [f"part-{k}.sgd" for k in range(4)]
+    for k, name in enumerate(names):
+        file = f"text/part-{k}.csv" + (".gz" if k % 2 else "")
+        site.ok("pack", file, "--target", "y", "--categorical", "colour", "--out", "one.sgd", "--overwrite", "-q")
+        whole = (site.folder / "one.sgd").read_bytes()
+        assert all((site.folder / f"packed-{ranks}" / name).read_bytes() == whole for ranks in (1, 3))
+    words = ("logistic", "--sampler", "exact-hmc", *LENGTHS, "--out")
+    site.ok("sample", *words, "packed-1.run", "--data", "packed-1/*.sgd", "-q")
+    done = site.together(2, *words, "packed-3.run", "--data", "packed-3/*.sgd", "-q")
+    assert done.returncode == 0, done.stderr
+    assert (site.draws("packed-1.run") == site.draws("packed-3.run")).all()
+
+
+def test_what_cannot_be_packed_side_by_side_is_said(site):
+    split_rows(site, "more")
+    (site.folder / "there").mkdir()
+    for says, words in (("--each", ("more/part-*", "--out", "all.sgd")),
+                        ("is no folder", ("more/part-*", "--each", "--out", "nowhere")),
+                        ("would both become", ("text/part-0.csv", "more/part-0.csv", "--each", "--out", "there"))):
+        done = site.together(2, *words, command=("pack",))
+        assert done.returncode == 2 and done.stderr.count(says) == 1, done.stderr
+    bad = site.folder / "more" / "part-2.csv"
+    bad.write_text(bad.read_text() + "1,2,no number\n")
+    done = site.together(2, "more/part-*", "--target", "y", "--each", "--out", "there", command=("pack",))
+    assert done.returncode == 3 and "part-2.csv" in done.stderr.splitlines()[-1], done.stderr
+    assert not (site.folder / "there" / "part-2.sgd").exists()
+    site.ok("pack", "more/part-0.csv", "--each", "--out", "there", "--overwrite", "-q")
+    done = site("pack", "there/part-0.sgd", "--each", "--out", "there", "--overwrite")
+    assert done.returncode == 2 and "an input of the same command" in done.stderr, done.stderr
+
+
 # ---- mistakes -------------------------------------------------------------------------------------
 
 def test_a_mistake_of_all_is_told_once(site):
@@ -268,6 +356,43 @@ def test_killed_at_any_moment(site, alone, time_of_kill):
     done = site.together(others, "--resume", run, "-q")
     assert done.returncode == 0, done.stderr
     assert_same(whole, run)
+
+
+@pytest.mark.parametrize("rank", [2, 0])
+def test_a_rank_that_is_stopped_is_named(site, rank):
+    """SIGSTOP, as a machine that is gone without a word: all others wait, and rank 1 speaks where rank 0 is the one. Woken, the
+    run goes on to its end, with the draws of one that nobody stopped."""
+    words = ("logistic", "--data", "a.npy", "--sampler", "nuts", "--chains", 1, "--warmup", 20, "--draws", 150, "--seed", 3,
+             "--threads", 1, "--overwrite", "-q", "--out")
+    whole, run, log = site.folder / "awake.run", site.folder / "fit.run", site.folder / "stopped.log"
+    if not whole.exists():
+        site.ok("sample", *words, whole)
+    run.unlink(missing_ok=True)
+    with open(log, "w") as stderr:
+        process = site.launch(3, *words, run, stderr=stderr)
+        ranks = site.ranks_of(process, 3)
+        os.kill(ranks[rank], signal.SIGSTOP)
+        begin, said = time.monotonic(), ""
+        while "does not answer" not in said and time.monotonic() < begin + 30 and process.poll() is None:
+            time.sleep(0.1)
+            said = log.read_text()
+        os.kill(ranks[rank], signal.SIGCONT)
+        done = site.end_of(process)
+    assert f"Rank {rank} of 3 does not answer" in said, said
+    assert done.returncode == 0 and log.read_text().count("All processes answer again") == 1, log.read_text()
+    assert (site.draws("awake.run") == site.draws("fit.run")).all()
+
+
+def test_ctrl_c_ends_a_run_that_waits_for_a_stopped_rank(site):
+    (site.folder / "fit.run").unlink(missing_ok=True)
+    process = site.launch(3, *ENDLESS)
+    ranks = site.ranks_of(process, 3)
+    os.kill(ranks[1], signal.SIGSTOP)
+    time.sleep(0.5)
+    os.kill(process.pid, signal.SIGINT)
+    site.end_of(process)
+    assert gone(ranks.values())
+    assert site("summary", "fit.run").returncode != 6  # it can be read
 
 
 def test_a_complete_run_becomes_longer(site, alone):

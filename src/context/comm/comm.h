@@ -30,8 +30,8 @@ typedef struct sgfsi_comm_ops {
      * says so is taken. NULL: yes */
     bool (*is_used)(const sgfs_config *cfg);
     /* Meet the others: fill in rank, size, cores and state. NULL: the row is as good as open; a row
-     * with `open` has `close`. */
-    sgfs_status (*open)(sgfsi_comm *c, sgfs_err *err);
+     * with `open` has `close`. Who is waited for in vain is told of where cfg's messages go now. */
+    sgfs_status (*open)(sgfsi_comm *c, const sgfs_config *cfg, sgfs_err *err);
     void (*close)(sgfsi_comm *c);
     /* Every process has filled its share of `parts` pieces of `bytes` bytes, which lie `stride`
      * bytes apart from each other in `data`; afterwards every process has all of them. */

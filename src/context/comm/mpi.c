@@ -16,13 +16,31 @@ static const char file[] = "libsgfs_mpi.so";
 typedef struct world {
     const sgfsi_mpi *mpi;
     int64_t *first; /* size + 1 */
+    int64_t size;
+    sgfsi_log log; /* where processes that do not answer are told of, also by another than rank 0 */
 } world;
 
 static bool is_used(const sgfs_config *cfg) {
     return sgfsi_config_row(cfg, "run.mpi") != NULL && sgfsi_config_flag(cfg, "run.mpi");
 }
 
-static sgfs_status open(sgfsi_comm *c, sgfs_err *err) {
+/* One that was stopped goes on where it is woken, so that nothing is ended here. */
+static void tell_silence(void *user, int64_t first, int64_t silent, double seconds) {
+    const world *w = user;
+    char more[60] = "";
+    if (first < 0) {
+        sgfsi_say(&w->log, SGFS_WARNING, "All processes answer again, and the run goes on.");
+        return;
+    }
+    if (silent > 1) snprintf(more, sizeof more, ", like %lld others,", (long long)silent - 1);
+    sgfsi_say(&w->log, SGFS_WARNING,
+              "Rank %lld of %lld%s does not answer, and the others have waited for it for %.0f s: "
+              "its process was stopped, or its machine is lost. The run goes on when it answers; "
+              "Ctrl-C ends it, and keeps what was saved.",
+              (long long)first, (long long)w->size, more, seconds);
+}
+
+static sgfs_status open(sgfsi_comm *c, const sgfs_config *cfg, sgfs_err *err) {
     char path[4000], why[300] = "";
     sgfsi_mpi_world found;
     if (!sgfsi_library_plugin(file, path, sizeof path))
@@ -51,6 +69,13 @@ static sgfs_status open(sgfsi_comm *c, sgfs_err *err) {
         return sgfsi_fail_memory(err, "the communicator");
     }
     w->mpi = mpi;
+    w->size = found.size;
+    w->log = *sgfsi_config_log(cfg);
+    if (mpi->watch(tell_silence, w, why, sizeof why) != 0) {
+        free(w->first);
+        free(w);
+        return sgfsi_fail(err, SGFS_EIO, "MPI cannot begin: %s.", why);
+    }
     c->rank = found.rank;
     c->size = found.size;
     c->cores = found.cores;

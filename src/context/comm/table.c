@@ -29,7 +29,7 @@ sgfs_status sgfsi_comm_open(const sgfsi_comm **comm, const sgfs_config *cfg, sgf
     sgfsi_comm *c = malloc(sizeof *c);
     if (c == NULL) return sgfsi_fail_memory(err, "the communicator");
     *c = **row;
-    sgfs_status status = c->ops->open(c, err);
+    sgfs_status status = c->ops->open(c, cfg, err);
     if (status == SGFS_OK) {
         status = sgfsi_comm_make_room(c, err);
         if (status != SGFS_OK) c->ops->close(c);

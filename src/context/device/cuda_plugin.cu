@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * cuda_plugin.cu: NVIDIA GPUs. With the other cuda_*.cu of this folder it becomes libsgfs_cuda.so,
- * which cuda.c loads where a run is asked to work on a GPU, so that nothing else depends on CUDA. Here
- * are the opened device, its memory, the lanes (cuda_lane.cuh), and the table.
+ * which cuda.c loads where a run is asked to work on a GPU, so that nothing else depends on CUDA.
+ * Here are the opened device, its memory, the lanes (cuda_lane.cuh), and the table.
  *
- * All sums are made in an order that the sizes alone decide: two runs on one GPU have the same bits.
+ * All sums are made in an order that the sizes alone decide: two runs on one GPU have the same
+ * bits.
  */
 #include "context/device/cuda_lane.cuh"
 #include "context/device/cuda_plugin.h"
@@ -306,9 +307,10 @@ static sgfsi_cuda_found open_card(int64_t number, void **state, sgfsi_cuda_card 
     if (code == cudaSuccess) code = cudaRuntimeGetVersion(&runtime);
     if (code != cudaSuccess) return explain(code, SGFSI_CUDA_BROKEN, why, room);
     std::snprintf(card->name, sizeof card->name, "%.79s", is.name);
-    std::snprintf(card->library, sizeof card->library, "%.79s (compute capability %d.%d), CUDA %d.%d"
-                  ", driver for CUDA %d.%d", is.name, is.major, is.minor, runtime / 1000,
-                  runtime % 1000 / 10, driver / 1000, driver % 1000 / 10);
+    std::snprintf(card->library, sizeof card->library,
+                  "%.79s (compute capability %d.%d), CUDA %d.%d, driver for CUDA %d.%d", is.name,
+                  is.major, is.minor, runtime / 1000, runtime % 1000 / 10, driver / 1000,
+                  driver % 1000 / 10);
     card->free_bytes = static_cast<double>(left);
     card->bytes = static_cast<double>(all);
     cuda_state *s = new cuda_state();
@@ -377,6 +379,9 @@ static sgfsi_device_ops table(void) {
     ops.drop_rows = cuda_drop_rows;
     ops.gather = cuda_gather;
     ops.walk = cuda_walk;
+    ops.keep_glm = cuda_keep_glm;
+    ops.drop_glm = cuda_drop_glm;
+    ops.ask_glm = cuda_ask_glm;
     ops.room = room;
     ops.library = library;
     ops.wait = wait;

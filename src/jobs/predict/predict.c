@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/file.h"
 #include "diagnostics/interval.h"
 #include "jobs/reopen.h"
@@ -95,6 +96,58 @@ static sgfs_status choose_draws(sgfsi_predict *p, const sgfs_draws *draws, sgfs_
     return SGFS_OK;
 }
 
+/* Collective: has each process the same number of bytes with the same checksum? */
+static sgfs_status compare_between(const sgfsi_predict *p, int64_t count, uint32_t crc,
+                                   const char *what, const char *verb, sgfs_err *err) {
+    const sgfsi_comm *comm = p->comm;
+    const int64_t size = comm->size;
+    if (size == 1) return SGFS_OK;
+    int64_t(*said)[2] = calloc((size_t)size, sizeof *said), other = 0;
+    sgfs_status status = said != NULL ? SGFS_OK : sgfsi_fail_memory(err, "a comparison");
+    if (said != NULL) said[comm->rank][0] = count, said[comm->rank][1] = crc;
+    status = sgfsi_comm_gather(comm, status, size, sizeof *said, sizeof *said, said, err);
+    for (int64_t k = size - 1; status == SGFS_OK && k > 0; k--)
+        if (memcmp(said[k], said[0], sizeof *said) != 0) other = k;
+    free(said);
+    if (status != SGFS_OK || other == 0) return status;
+    return sgfsi_fail(err, SGFS_EDATA,
+                      "%.300s: rank %lld of %lld has %s than rank 0: all machines need the same "
+                      "files, to the byte.",
+                      what, (long long)other, (long long)size, verb);
+}
+
+/* The draws that are used, so that an old copy of the run on one machine is found out. */
+static sgfs_status compare_draws(const sgfsi_predict *p, int64_t D, sgfs_err *err) {
+    uint32_t crc = 0;
+    for (int64_t k = 0; p->comm->size > 1 && k < p->draws; k++)
+        crc = sgfsi_crc32(crc, p->draw[k].theta, (size_t)D * sizeof(double));
+    return compare_between(p, p->draws, crc, "The run", "read other draws", err);
+}
+
+/* The rows that were read just now, so that an old copy of theirs is. What a row lacks has any
+ * bytes. */
+static sgfs_status compare_rows(const sgfsi_predict *p, int64_t used, sgfs_err *err) {
+    const int64_t terms = p->rows.groups.terms;
+    uint32_t crc = 0;
+    int64_t rows = 0;
+    for (int64_t k = 0; p->comm->size > 1 && k < used; k++) {
+        const sgfsi_newrows_block *in = &p->slot[k].in;
+        const sgfs_batch *b = &in->batch;
+        for (int64_t i = 0; i < b->n; i++) {
+            crc = sgfsi_crc32(crc, &in->lacks[i], 1);
+            if (in->lacks[i] == SGFSI_LACKS_VALUES) continue;
+            crc = sgfsi_crc32(crc, b->x + i * b->p, (size_t)b->p * sizeof *b->x);
+            if (b->offset != NULL) crc = sgfsi_crc32(crc, b->offset + i, sizeof *b->offset);
+            if (terms > 0) crc = sgfsi_crc32(crc, in->code + i * terms, (size_t)terms * 8);
+            if (in->lacks[i] == SGFSI_LACKS_NOTHING && b->y != NULL)
+                crc = sgfsi_crc32(crc, b->y + i, sizeof *b->y);
+        }
+        if (p->rows.wanted.key != NULL) crc = sgfsi_crc32(crc, in->keys.bytes, in->keys.used);
+        rows += b->n;
+    }
+    return compare_between(p, rows, crc, sgfsi_newdata_shown(p->rows.rows), "read other rows", err);
+}
+
 static int64_t count_effects(const sgfsi_groups *groups) {
     int64_t sum = 0;
     for (int64_t k = 0; k < groups->terms; k++)
@@ -132,6 +185,8 @@ static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err 
                           kind->name);
     int64_t threads = p->job.threads; /* of rank 0 */
     status = sgfsi_comm_broadcast(p->comm, SGFS_OK, (int64_t)sizeof threads, &threads, err);
+    if (status != SGFS_OK) return status;
+    status = compare_draws(p, draws->D, err);
     if (status != SGFS_OK) return status;
     p->slots = SLOTS * threads * p->comm->size;
     p->width = kind->predict != NULL ? m->outputs : 1;
@@ -279,6 +334,8 @@ static sgfs_status predict_file(sgfsi_predict *p, FILE *f, sgfs_err *err) {
             slot->first = first;
             first += slot->in.batch.n;
         }
+        status = compare_rows(p, used, err);
+        if (status != SGFS_OK) return status;
         sgfsi_scope scope = sgfsi_context_enter(&p->rows.model->ctx);
         const sgfsi_share mine = sgfsi_comm_share(p->comm, used);
 #pragma omp parallel for schedule(dynamic, 1) num_threads((int)p->job.threads)

@@ -90,6 +90,19 @@ inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *is, int) {
     is->major = is->minor = 0;
     return cudaSuccess;
 }
+enum cudaDeviceAttr { cudaDevAttrMaxSharedMemoryPerBlockOptin };
+inline cudaError_t cudaGetDevice(int *number) {
+    *number = 0;
+    return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr, int) {
+    *value = 1 << 18;
+    return cudaSuccess;
+}
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
+template <typename F> cudaError_t cudaFuncSetAttribute(F *, cudaFuncAttribute, int) {
+    return cudaSuccess;
+}
 inline cudaError_t cudaDriverGetVersion(int *version) {
     *version = 13000;
     return cudaSuccess;
@@ -168,7 +181,7 @@ inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemc
     return pretended_state();
 }
 
-/* ---- streams: everything is done at once ------------------------------------------------------ */
+/* ---- streams: everything is done at once ----------------------------------------------------- */
 
 typedef struct pretended_stream *cudaStream_t;
 enum { cudaStreamNonBlocking = 1 };
@@ -234,7 +247,8 @@ inline double __shfl_sync(unsigned, double x, int from) {
     unsigned me = threadIdx.x;
     pretended.held[me] = x;
     pretended_stop(PRETENDED_WARP);
-    double got = pretended.held[me / PRETENDED_LANES * PRETENDED_LANES + static_cast<unsigned>(from)];
+    unsigned first = me / PRETENDED_LANES * PRETENDED_LANES;
+    double got = pretended.held[first + static_cast<unsigned>(from)];
     pretended_stop(PRETENDED_WARP);
     return got;
 }
@@ -242,7 +256,8 @@ inline double __shfl_sync(unsigned, double x, int from) {
 /* add_product of cuda_lane.cuh. */
 #define ADD_PRODUCT
 inline void add_product(double sum[2], double x, double y) {
-    unsigned me = threadIdx.x, warp = me / PRETENDED_LANES * PRETENDED_LANES, i = me % 32 / 4, j = me % 4;
+    unsigned me = threadIdx.x, warp = me / PRETENDED_LANES * PRETENDED_LANES;
+    unsigned i = me % 32 / 4, j = me % 4;
     double row[4];
     pretended.held[me] = x;
     pretended_stop(PRETENDED_WARP);
@@ -251,8 +266,22 @@ inline void add_product(double sum[2], double x, double y) {
     pretended.held[me] = y;
     pretended_stop(PRETENDED_WARP);
     for (unsigned c = 0; c < 2; c++)
-        for (unsigned k = 0; k < 4; k++) sum[c] += row[k] * pretended.held[warp + 4 * (2 * j + c) + k];
+        for (unsigned k = 0; k < 4; k++)
+            sum[c] += row[k] * pretended.held[warp + 4 * (2 * j + c) + k];
     pretended_stop(PRETENDED_WARP);
+}
+
+/* Those of cuda_lane.cuh, too: what a block may share, and copies that are there at once. */
+enum { PRETENDED_POOL = 1 << 18 };
+#define POOL(name) static thread_local double name[PRETENDED_POOL / sizeof(double)]
+#define TOGETHER_IN(l, kernel, blocks, threads, bytes, ...)                                        \
+    TOGETHER(l, kernel, blocks, threads, __VA_ARGS__)
+inline void copy_ahead(double *to, const double *from) {
+    *to = *from;
+}
+inline void end_lot() {
+}
+template <int> inline void await_lots() {
 }
 
 /* Fibers from..end - 1 go on where all of them that are not done wait for each other. */
@@ -337,9 +366,11 @@ template <typename F> void pretend_together(unsigned blocks, unsigned threads, F
 
 #define EACH(l, kernel, count, ...)                                                                \
     do {                                                                                           \
+        (void)(l);                                                                                 \
         if ((count) > 0)                                                                           \
             pretend_each((unsigned)pieces((count), THREADS), THREADS,                              \
                          [&]() { kernel(__VA_ARGS__); });                                          \
     } while (0)
 #define TOGETHER(l, kernel, blocks, threads, ...)                                                  \
-    pretend_together((unsigned)(blocks), (unsigned)(threads), [&]() { kernel(__VA_ARGS__); })
+    (void)(l),                                                                                     \
+        pretend_together((unsigned)(blocks), (unsigned)(threads), [&]() { kernel(__VA_ARGS__); })
