@@ -413,10 +413,11 @@ typedef struct sgfs_sampler_kind {
      * are in its sampler. The first chain's sampler, opened before the others, knows them all.
      * NULL: chains walk by themselves. */
     sgfs_status (*step_together)(sgfs_sampler *first, const sgfs_iteration *now, sgfs_err *err);
-    /* Iteration `now` as plain data to *step, for a device that makes many of them at once: all that
-     * `step` does to the sampler's state but for the arithmetic is done, and stats are filled except
-     * the first and the length of the gradient. False: that cannot be, and nothing is changed. What it
-     * changes lies in the state itself, state_size bytes, not behind its pointers. NULL: never. */
+    /* Iteration `now` as plain data to *step, for a device that makes many of them at once: all
+     * that `step` does to the sampler's state but for the arithmetic is done, and stats are filled
+     * except the first and the length of the gradient. False: that cannot be, and nothing is
+     * changed. What it changes lies in the state itself, state_size bytes, not behind its pointers.
+     * NULL: never. */
     bool (*ahead)(sgfs_sampler *s, const sgfs_iteration *now, struct sgfsi_walk_step *step,
                   double *stats);
     size_t state_size;

@@ -11,7 +11,8 @@ void sgfsi_run_close_ahead(sgfs_run *run);
 /* As much of each chain's stretch as the device makes at once; nothing where it makes none. Its
  * seconds are shared out among the chains. */
 void sgfsi_run_go_ahead(sgfs_run *run);
-/* The last iteration that a chain may make now: its goal, or as far as the device has gone ahead. */
+/* The last iteration that a chain may make now: its goal, or as far as the device has gone ahead.
+ * */
 int64_t sgfsi_chain_reach(const sgfsi_chain *w);
 /* Does the device go ahead, and has a chain more to do of its stretch? */
 bool sgfsi_run_is_ahead(const sgfs_run *run);

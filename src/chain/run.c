@@ -204,8 +204,8 @@ static void take_time(sgfsi_chain *w, bool warmup) {
     w->validating = 0;
 }
 
-/* A stretch of one chain, on one thread, or of `count` chains that walk together: to its goal, or as
- * far as the device has gone ahead. */
+/* A stretch of one chain, on one thread, or of `count` chains that walk together: to the goal, or
+ * as far as the device has gone ahead. */
 static void move_chains(sgfs_run *run, sgfsi_chain *w, int64_t count) {
     int64_t end = sgfsi_chain_reach(w);
     bool warmup = w->t < run->plan.warmup, fine = true;

@@ -16,8 +16,8 @@ struct sgfs_run {
     int64_t planned; /* draws at first; plan.draws grows where the run is lengthened */
     sgfsi_output out;
     sgfsi_chain *chain;               /* plan.chains */
-    sgfs_sampler **ahead;     /* plan.chains: those that a device makes iterations of ahead of them; */
-    struct sgfsi_walk *walks; /* the same of these iterations. NULL: it makes none (ahead.h) */
+    sgfs_sampler **ahead;     /* plan.chains: those whose iterations a device makes ahead of them */
+    struct sgfsi_walk *walks; /* plan.chains. Both NULL: it makes none (go_ahead.h) */
     sgfsi_validation_rows validation; /* zeroed without --validate */
     char *describe;
     char *path;      /* of the file attached, or NULL */

@@ -59,6 +59,10 @@ void sgfsi_sym_swap(sgfs_sym *A, sgfs_sym *B) {
     B->store = store;
 }
 
+double *sgfsi_sym_numbers(const sgfs_sym *A) {
+    return A != NULL ? A->store : NULL;
+}
+
 static void get_numbers(const void *device, int64_t n, const void *at, void *host) {
     sgfsi_get(device, n, at, host);
 }

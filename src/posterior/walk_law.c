@@ -2,8 +2,8 @@
  * walk_law.c: is a posterior one that walk.h can say, and the rows for it.
  *
  * Rows lie on the device twice then: as they are stored, for gathering, and as numbers, so that an
- * iteration takes a cell with one look. That is made once for all chains, and only where it is small
- * beside the memory there is.
+ * iteration takes a cell with one look. That is made once for all chains, and only where it is
+ * small beside the memory there is.
  */
 #include "posterior/walk_law.h"
 

@@ -83,9 +83,9 @@ struct sgfs_sampler {
     sgfsi_json *report; /* the first chain's: what it found while opening; "sampler_info" of the
                             * run file. NULL for the others */
     const sgfsi_pages *visit; /* of rows read by neither eval nor full; NULL: there are none */
-    struct sgfsi_ahead *ahead; /* iterations that a device makes ahead of the chain (ahead.h); NULL */
-    /* Set by open, of kinds that have `ahead` and a matrix: the averages that an iteration may change
-     * (the second one: NULL), and the factor. */
+    struct sgfsi_ahead *ahead; /* iterations that a device makes ahead of the chain, or NULL */
+    /* Set by open, of kinds that have `ahead` and a matrix: the averages that an iteration may
+     * change (the second one: NULL), and the factor. */
     const sgfs_sym *average[2], *factor;
     bool exploring; /* set by step: theta is on its way, not a draw (cyclical schedules) */
     void *state;

@@ -8,7 +8,8 @@
 #include "sampler/sgfs_matrix.h"
 
 /* One average learns: `which` of the step's. */
-static void learn_ahead(sgfsi_average *a, int64_t n, bool warmup, int which, sgfsi_walk_step *step) {
+static void learn_ahead(sgfsi_average *a, int64_t n, bool warmup, int which,
+                        sgfsi_walk_step *step) {
     double kappa = sgfsi_average_next(a, warmup);
     bool whole = a->divide_by_n || which == 1;
     step->learns |= which == 0 ? SGFSI_LEARNS_SCORES : SGFSI_LEARNS_MODEL;
@@ -32,7 +33,8 @@ static void renew(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler, const sgfs_
 bool sgfsi_sgfs_ahead(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler, const sgfs_iteration *now,
                       const sgfsi_alpha *at, sgfsi_walk_step *step) {
     bool due = sgfsi_sgfs_matrix_due(k, now), by_model = now->t <= now->warmup && k->by_model;
-    if (!k->B.is_fisher || k->fades || k->ridge > 0 || k->source == SGFSI_FROM_NOTHING) return false;
+    if (!k->B.is_fisher || k->fades || k->ridge > 0) return false;
+    if (k->source == SGFSI_FROM_NOTHING) return false;
     if (due ? by_model && !sampler->ahead->law->resamples : k->ridge_now > 0) return false;
     sgfsi_sgfs_matrix_pass_on(k, now);
     if (due) renew(k, sampler, now, by_model, step);

@@ -279,8 +279,8 @@ bool sgfsi_sgfs_matrix_due(const sgfsi_sgfs_matrix *k, const sgfs_iteration *now
     return first || sgfsi_turns_due(&k->turns, now);
 }
 
-/* What the way to the mode looked like is of no use there (unless warm-up has too few updates to fill
- * anew). */
+/* What the way to the mode looked like is of no use there (unless warm-up has too few updates to
+ * fill anew). */
 void sgfsi_sgfs_matrix_pass_on(sgfsi_sgfs_matrix *k, const sgfs_iteration *now) {
     bool enough = now->warmup / 2 / k->turns.warmup_every > k->fill;
     if (k->by_model && enough && now->t == now->warmup / 2) sgfsi_average_restart(&k->scores);

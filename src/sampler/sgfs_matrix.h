@@ -83,8 +83,8 @@ sgfs_status sgfsi_sgfs_matrix_renew(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler,
 /* Parts of it: where warm-up has passed, averages begin anew; the prior's whole share again. */
 void sgfsi_sgfs_matrix_pass_on(sgfsi_sgfs_matrix *k, const sgfs_iteration *now);
 void sgfsi_sgfs_matrix_restore(sgfsi_sgfs_matrix *k);
-/* A step and its matrix without the arithmetic, which *step says (sgfs_ahead.c). False, and nothing has
- * changed: it is not one that can be said. */
+/* A step and its matrix without the arithmetic, which *step says (sgfs_ahead.c). False, and nothing
+ * has changed: it is not one that can be said. */
 bool sgfsi_sgfs_ahead(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler, const sgfs_iteration *now,
                       const sgfsi_alpha *at, struct sgfsi_walk_step *step);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * test_ahead.c: iterations that a device makes ahead of the chains (sampler/ahead.h) are those that the
- * chains would have made themselves.
+ * test_ahead.c: iterations that a device makes ahead of the chains (sampler/ahead.h) are those that
+ * the chains would have made themselves.
  *
- * The device is `blas` with a `walk` in plain C, which follows the formulas of walk.h line by line; as
- * `test_ahead cuda` it is a GPU, and as `test_ahead cuda few` a pretended one, for which some of the
- * cases do. Runs are compared with those of `blas`, up to rounding, and with themselves, bit for bit:
- * in stretches of one, seven and a hundred iterations, and taken up again where they were.
+ * The device is `blas` with a `walk` in plain C, which follows the formulas of walk.h line by line;
+ * as `test_ahead cuda` it is a GPU, and as `test_ahead cuda few` a pretended one, for which some of
+ * the cases do. Runs are compared with those of `blas`, up to rounding, and with themselves, bit
+ * for bit: in stretches of one, seven and a hundred iterations, and taken up again where they were.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@
 enum { ROWS = 300, MOST = 8 };
 
 static bool on_gpu, few;
-static int64_t warmup = 60, draws = 60, chains = 3; /* of each run; fewer where threads take turns */
+static int64_t warmup = 60, draws = 60, chains = 3; /* fewer where threads take turns */
 static int64_t walked; /* iterations that the plain walk made */
 
 /* ---- a device that walks, in plain C --------------------------------------------------------- */

@@ -167,7 +167,8 @@ void cuda_classes(const sgfs_device *dev, const sgfsi_classes *c);
 void cuda_boltzmann(const sgfs_device *dev, const sgfsi_boltzmann *b);
 
 /* cuda_walk.cu */
-void cuda_walk(const sgfs_device *dev, const sgfsi_walk_law *law, int64_t chains, sgfsi_walk *walks);
+void cuda_walk(const sgfs_device *dev, const sgfsi_walk_law *law, int64_t chains,
+               sgfsi_walk *walks);
 
 /* cuda_matrix.cu */
 void cuda_minus(const sgfs_device *dev, int64_t n, const double *A, const double *B, double *C);

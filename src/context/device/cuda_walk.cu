@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * cuda_walk.cu: iterations of several chains on a GPU without the host in between (walk.h). A chain is
- * one block of threads, from its first iteration to its last: what changes from one to the next lies in
- * the memory that the block shares, and hundreds of chains fill the GPU.
+ * cuda_walk.cu: iterations of several chains on a GPU without the host in between (walk.h). A chain
+ * is one block of threads, from its first iteration to its last: what changes from one to the next
+ * lies in the memory that the block shares, and hundreds of chains fill the GPU.
  *
- * A warp looks at four rows at a time. Thread 4 i + j has of row j the numbers that stand at place i of
- * each tile of eight columns, T of them. That is how a fragment of a product of 8 x 4 numbers lies, so
- * that rows go from memory into their linear predictors, their part of the gradient and their part of
- * the matrix without being stored in between. Two tiles take turns with columns, so that a thread
- * fetches two numbers at once (column_of).
+ * A warp looks at four rows at a time. Thread 4 i + j has of row j the numbers that stand at place
+ * i of each tile of eight columns, T of them. That is how a fragment of a product of 8 x 4 numbers
+ * lies, so that rows go from memory into their linear predictors, their part of the gradient and
+ * their part of the matrix without being stored in between. Two tiles take turns with columns, so
+ * that a thread fetches two numbers at once (column_of).
  */
 #include "base/rng.h"
 #include "context/device/cuda_lane.cuh"
@@ -35,7 +35,8 @@ struct walk_there {
     double *L, *path, *about, *done;
 };
 
-/* ---- random numbers: those of base/rng.c ------------------------------------------------------- */
+/* ---- random numbers: those of base/rng.c -------------------------------------------------------
+ * */
 
 /* Philox4x32-10 at a position of the stream of an iteration. */
 __device__ static void words_at(const walk_there &w, int64_t t, uint32_t purpose, uint32_t position,
@@ -95,10 +96,11 @@ __device__ static void draw(const law_there &law, const walk_there &w, const sgf
     }
 }
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows --------------------------------------------------------------------------------------
+ * */
 
-/* What a thread has of the sums over the rows of its warp: of the gradient, and of the matrix either
- * its diagonal or, tile by tile of its lower triangle, two numbers of each. */
+/* What a thread has of the sums over the rows of its warp: of the gradient, and of the matrix
+ * either its diagonal or, tile by tile of its lower triangle, two numbers of each. */
 template <int T, int MATRIX> struct sums {
     static constexpr int TILES = MATRIX == SGFSI_WALK_FULL       ? T * (T + 1) / 2
                                  : MATRIX == SGFSI_WALK_DIAGONAL ? T
@@ -162,8 +164,8 @@ __device__ static inline void add_two_products(double top[2], double low[2], dou
 #endif
 }
 
-/* A warp takes some groups of four rows at a time, whose residuals are made side by side: a thread's own
- * row is row j of group i, counted round. */
+/* A warp takes some groups of four rows at a time, whose residuals are made side by side: a
+ * thread's own row is row j of group i, counted round. */
 template <int MATRIX> struct groups_of {
     static constexpr int COUNT = MATRIX == SGFSI_WALK_PLAIN ? 4 : 2; /* a matrix takes registers */
 };
@@ -232,7 +234,8 @@ __device__ static void add_rows(const law_there &law, const walk_there &w, const
     }
 }
 
-/* ---- a block's matrix -------------------------------------------------------------------------- */
+/* ---- a block's matrix --------------------------------------------------------------------------
+ * */
 
 /* Rows of K are PITCH numbers apart: 8 T of them, and the reciprocal of the factor's diagonal. */
 template <int T> struct square_of {
@@ -281,16 +284,16 @@ __device__ static void collect(const sums<T, SGFSI_WALK_FULL> &sum, double *K) {
     }
 }
 
-/* Threads stand in a square of 16 x 16, 16 rows and columns apart: numbers (i, j) of a thread are those
- * of row r + 16 i and column c + 16 j. */
+/* Threads stand in a square of 16 x 16, 16 rows and columns apart: numbers (i, j) of a thread are
+ * those of row r + 16 i and column c + 16 j. */
 static constexpr int GRID = 16;
 template <int T> struct grid_of {
     static constexpr int SIDE = (TILE * T + GRID - 1) / GRID;
 };
 
 /* Number `at` of an average, which was `before`, learns v. */
-__device__ static double average_of(const walk_there &w, const sgfsi_walk_step *s, int which, int at,
-                                    double before, double v) {
+__device__ static double average_of(const walk_there &w, const sgfsi_walk_step *s, int which,
+                                    int at, double before, double v) {
     double decay = s->decay[which], after = decay != 0 ? decay * before : 0;
     after += s->weight[which] * v;
     w.before[which][at] = before;
@@ -298,7 +301,8 @@ __device__ static double average_of(const walk_there &w, const sgfsi_walk_step *
     return after;
 }
 
-/* K, sums of squares: an average learns them, and is the matrix to be factored where it is the one. */
+/* K, sums of squares: an average learns them, and is the matrix to be factored where it is the one.
+ * */
 template <int T>
 __device__ static void learn(const law_there &law, const walk_there &w, const sgfsi_walk_step *s,
                              int which, const double *gbar, double *K) {
@@ -310,7 +314,8 @@ __device__ static void learn(const law_there &law, const walk_there &w, const sg
 #pragma unroll
         for (int j = 0; j <= i; j++) {
             int row = r + GRID * i, column = c + GRID * j;
-            before[i][j] = row < law.D && column <= row ? w.average[which][row * law.D + column] : 0;
+            bool there = row < law.D && column <= row;
+            before[i][j] = there ? w.average[which][row * law.D + column] : 0;
         }
     }
 #pragma unroll
@@ -329,9 +334,10 @@ __device__ static void learn(const law_there &law, const walk_there &w, const sg
     }
 }
 
-/* K, lower triangle -> its factor L, and x -> L^-1 x; false: it has none. Each thread keeps its numbers
- * until their column is next, so that threads wait for each other but once for each column. Columns
- * are scaled when all are done. x goes along as one row more, a number of it in each of D threads. */
+/* K, lower triangle -> its factor L, and x -> L^-1 x; false: it has none. Each thread keeps its
+ * numbers until their column is next, so that threads wait for each other but once for each column.
+ * Columns are scaled when all are done. x goes along as one row more, a number of it in each of D
+ * threads. */
 template <int T> __device__ static bool factor(int D, double *K, double *x) {
     constexpr int PITCH = square_of<T>::PITCH, SIDE = square_of<T>::SIDE, N = grid_of<T>::SIDE;
     int me = static_cast<int>(threadIdx.x), r = me / GRID, c = me % GRID;
@@ -392,8 +398,8 @@ template <int T> __device__ static bool factor(int D, double *K, double *x) {
     return true;
 }
 
-/* A warp: v = L^-T (L^-1 v + noise z), of which each thread has the numbers `thread` and 32 + thread;
- * halved: v is L^-1 v already. */
+/* A warp: v = L^-T (L^-1 v + noise z), of which each thread has the numbers `thread` and 32 +
+ * thread; halved: v is L^-1 v already. */
 template <int T>
 __device__ static void solve(int D, const double *K, bool halved, double noise, const double *z,
                              double *v) {
@@ -417,7 +423,8 @@ __device__ static void solve(int D, const double *K, bool halved, double noise, 
     }
 }
 
-/* ---- a chain ----------------------------------------------------------------------------------- */
+/* ---- a chain -----------------------------------------------------------------------------------
+ * */
 
 template <int MATRIX> struct block_of {
     static constexpr int WARPS = MATRIX == SGFSI_WALK_FULL ? 8 : 16; /* a matrix takes registers */
@@ -434,8 +441,8 @@ __device__ static double sum_of_warp(double x) {
 template <int T, int MATRIX>
 __global__ static void __launch_bounds__(WARP *block_of<MATRIX>::WARPS)
     walk(law_there law, const walk_there *walks) {
-    constexpr int SIDE = square_of<T>::SIDE, PITCH = square_of<T>::PITCH, WARPS = block_of<MATRIX>::WARPS,
-                  THREADS_OF_IT = WARP * WARPS;
+    constexpr int SIDE = square_of<T>::SIDE, PITCH = square_of<T>::PITCH;
+    constexpr int WARPS = block_of<MATRIX>::WARPS, THREADS_OF_IT = WARP * WARPS;
     constexpr bool FULL = MATRIX == SGFSI_WALK_FULL, DIAGONAL = MATRIX == SGFSI_WALK_DIAGONAL,
                    LEARNS = FULL || DIAGONAL;
     constexpr int numbers_of_step = static_cast<int>(sizeof(sgfsi_walk_step) / sizeof(int64_t));
@@ -574,10 +581,12 @@ __global__ static void __launch_bounds__(WARP *block_of<MATRIX>::WARPS)
     for (int at = me; DIAGONAL && at < D; at += THREADS_OF_IT) w.L[at] = K[at];
 }
 
-/* ---- all chains -------------------------------------------------------------------------------- */
+/* ---- all chains --------------------------------------------------------------------------------
+ * */
 
 template <int MATRIX>
-static void start([[maybe_unused]] lane *l, int64_t chains, const law_there &law, const walk_there *walks) {
+static void start([[maybe_unused]] lane *l, int64_t chains, const law_there &law,
+                  const walk_there *walks) {
     auto narrow = walk<2, MATRIX>, middle = walk<4, MATRIX>, wide = walk<7, MATRIX>,
          widest = walk<8, MATRIX>;
     auto kernel = law.D <= 2 * TILE   ? narrow
@@ -612,8 +621,8 @@ static layout layout_of(int64_t chains, int64_t steps, int64_t D) {
     return is;
 }
 
-/* What goes up, to `near`; on the GPU the same lies at `there`. Averages as they were have room behind
- * each other in `before`. */
+/* What goes up, to `near`; on the GPU the same lies at `there`. Averages as they were have room
+ * behind each other in `before`. */
 static void write_down(const sgfsi_walk_law *law, int64_t chains, const sgfsi_walk *walks,
                        const layout &is, double *near, double *there, double *before) {
     int64_t D = law->D, steps = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * walk.h: iterations of several chains as plain data, for a device that makes many of them one after
- * another without the host in between (`walk` in device.h). What it is told is a generalised linear
- * model on rows that it has, a Gaussian prior, and for each iteration of each chain
+ * walk.h: iterations of several chains as plain data, for a device that makes many of them one
+ * after another without the host in between (`walk` in device.h). What it is told is a generalised
+ * linear model on rows that it has, a Gaussian prior, and for each iteration of each chain
  *
  *     rows   n of N, drawn with replacement                           stream (t, SGFSI_ROWS)
  *     G      = total/n sum_i r_i x_i - P theta                        r, x: residual and row
@@ -13,8 +13,8 @@
  *
  * so that the same numbers are drawn as by the host, and chains are the same up to rounding. The
  * second average is the model's own: of the scores of targets drawn from the model at theta (stream
- * (place, SGFSI_MODEL): n normals that are left out, then n uniforms), not centred. A sampler writes
- * this (sampler/ahead.h) and knows no device; a device does it and knows no sampler.
+ * (place, SGFSI_MODEL): n normals that are left out, then n uniforms), not centred. A sampler
+ * writes this (sampler/ahead.h) and knows no device; a device does it and knows no sampler.
  */
 #pragma once
 
@@ -65,8 +65,8 @@ typedef struct sgfsi_walk {
     int64_t count;               /* iterations wanted */
     const sgfsi_walk_step *step; /* count */
     const double *theta;         /* D: where it stands */
-    /* Of a full matrix D x D each, lower triangles in the device's memory; of a diagonal one D of the
-     * host's each. Changed. average[1]: NULL where no step learns it. */
+    /* Of a full matrix D x D each, lower triangles in the device's memory; of a diagonal one D of
+     * the host's each. Changed. average[1]: NULL where no step learns it. */
     double *average[2], *L;
     /* Filled: how many iterations went well. A gradient that is not finite or a matrix without a
      * factor ends the walk before its iteration, and the averages are as if it had not begun; L is
