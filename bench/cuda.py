@@ -6,10 +6,17 @@
 Rows are made up, in single precision. A time is that of one iteration after warm-up, from the run's own clock; of JAX
 the same arithmetic in a compiled loop (scan), in double precision: gather a batch, its scores, their covariance into an
 average, a Cholesky factor and two solves for SGFS-f; gather, gradient and noise for SGLD. Both factor in every
-iteration (--fisher-every 1), which sgfs does not do by itself."""
+iteration (--fisher-every 1), which sgfs does not do by itself.
+
+A second table is of all rows: microseconds of a pair of a logistic regression, in calls of hundreds or thousands
+(bench/all_rows), beside PyTorch that makes predictors, softplus and sums one after another; and of one place with its
+gradient, with the bytes of rows that go by in a second. A third is of draws by exact-pairs, all that a second of
+sampling makes; the summary of such a run says how many of them are accepted."""
 import argparse
 import json
+import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -96,6 +103,84 @@ def jax_of(folder, setting):
     return 1e6 * (time.perf_counter() - begin) / iterations
 
 
+def torch_of(rows, columns):
+    """Microseconds of a pair by PyTorch, unfused, in calls of as many pairs as are fast; None without it."""
+    try:
+        import torch
+        if not torch.cuda.is_available():
+            return None
+    except Exception:  # whatever it says, it is not there
+        return None
+    made = torch.Generator(device="cuda").manual_seed(rows)
+    x = torch.rand(rows, columns, generator=made, device="cuda", dtype=torch.float64) * 2 - 1
+    y = (torch.rand(rows, generator=made, device="cuda", dtype=torch.float64) > 0.5).double()
+    centre = torch.rand(columns, generator=made, device="cuda", dtype=torch.float64) * 0.2
+    best = None
+    for pairs in (64, 256, 1024, 4096):
+        if pairs * rows > 3e8:
+            continue
+        u = 0.02 * torch.rand(pairs, columns, generator=made, device="cuda", dtype=torch.float64)
+
+        def one():
+            a, e = (x @ centre)[:, None], x @ u.T
+            plus = y @ (a + e) - torch.nn.functional.softplus(a + e).sum(0)
+            minus = y @ (a - e) - torch.nn.functional.softplus(a - e).sum(0)
+            return plus, minus
+
+        for _ in range(3):
+            one()
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(5):
+            one()
+        torch.cuda.synchronize()
+        found = 1e6 * (time.perf_counter() - begin) / (5 * pairs)
+        best = found if best is None else min(best, found)
+    return best
+
+
+def all_rows(program, quick, peers):
+    """The lines of the second table."""
+    lines = ["| rows | columns | a pair | PyTorch, the same GPU | a gradient | GB of rows a second |", "|---|---|---|---|---|---|"]
+    measured = {}
+    bench = pathlib.Path(program).parent / "bench" / "all_rows"
+    done = subprocess.run([str(bench), *(["--quick"] if quick else [])], capture_output=True, text=True, timeout=300)
+    for found in re.finditer(r"(\d+) x +(\d+) +pairs of a call +\d+ +a pair +([\d.]+) us +a gradient +([\d.]+) us +(\d+) GB",
+                             done.stdout):
+        shape, times = (int(found[1]), int(found[2])), [float(found[k]) for k in (3, 4, 5)]
+        before = measured.get(shape, times)
+        measured[shape] = [min(before[0], times[0]), min(before[1], times[1]), max(before[2], times[2])]
+    if not measured:
+        return lines + ["", done.stderr.strip()[-200:]]
+    for (rows, columns), (pair, gradient, speed) in measured.items():
+        peer = torch_of(rows, columns) if peers else None
+        lines.append(f"| {rows:,} | {columns} | {pair:.3g} | {shown(peer)} | {gradient:,.0f} | {speed:,.0f} |")
+    return lines
+
+
+def draws(program, folder, chains, quick):
+    """The lines of the third table: draws a second of exact-pairs."""
+    lines = ["| chains and threads | processor | GPU |", "|---|---|---|"]
+    count = 20000 if quick else 200000
+    for these in chains:
+        found = []
+        for device in ("blas", "cuda"):
+            out = folder / "pairs.run"
+            made = count if device == "cuda" else count // 10
+            words = [program, "sample", "logistic", "--data", make_rows(folder, 51), "--sampler", "exact-pairs", "--chains",
+                     these, "--threads", these, "--draws", made, "--thin", 10, "--device", device, "--out", out,
+                     "--overwrite", "--quiet"]
+            done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=600)
+            if done.returncode not in (0, 7):
+                found.append(done.stderr.strip().splitlines()[-1][:200])
+                continue
+            told = subprocess.run([program, "summary", str(out), "--json"], capture_output=True, text=True, timeout=60)
+            run = json.loads(told.stdout)
+            found.append(these * made / run["sample_seconds"])
+        lines.append(f"| {these} | " + " | ".join(f"{x:,.0f}" if isinstance(x, float) else x for x in found) + " |")
+    return lines
+
+
 def shown(x):
     return "" if x is None else x if isinstance(x, str) else f"{x:.3g}"
 
@@ -119,6 +204,11 @@ def main():
                      None if given.no_peers else jax_of(folder, setting)]
             lines.append(f"| {sampler} | {parameters} | {batch} | " + " | ".join(map(shown, found)) + " |")
             print(lines[-1], flush=True)
+        for title, more in (("all rows: microseconds", all_rows(program, given.quick, not given.no_peers)),
+                            ("draws a second by exact-pairs, 10,000 rows of 51 columns",
+                             draws(program, folder, sorted({1, 4, min(16, os.cpu_count())}), given.quick))):
+            print(title, *more, sep="\n", flush=True)
+            lines += ["", title, "", *more]
     if given.markdown:
         pathlib.Path(given.markdown).write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 0

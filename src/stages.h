@@ -123,6 +123,18 @@ typedef struct sgfs_places {
     double *scratch;
 } sgfs_places;
 
+/* What a device that keeps all rows needs to know of a model to make their sums by itself
+ * (model/kept.h): one predictor for each row, x'theta and its offset, and a link. */
+typedef struct sgfs_glm_kind {
+    sgfsi_link link;
+    double (*target)(const sgfs_model *m, double y);   /* as the link takes it; NULL: y */
+    double (*constant)(const sgfs_model *m, double y); /* the log density has besides; NULL: 0 */
+    /* The link's sums over rows whose weights add up to `rows` become log density, gradient (D) and
+     * information (D x D lower); each may be NULL. NULL: they are. */
+    void (*finish)(const sgfs_model *m, const double *theta, double rows, double *loglik, double *G,
+                   double *info);
+} sgfs_glm_kind;
+
 typedef struct sgfs_model_kind {
     const char *name, *help;
     const sgfs_option *options;
@@ -192,6 +204,7 @@ typedef struct sgfs_model_kind {
     void (*many)(const sgfs_model *m, const sgfs_batch *b, const sgfs_places *at);
     /* Doubles that it wants for K places and n rows. */
     int64_t (*many_scratch)(const sgfs_model *m, int64_t count, int64_t n);
+    const sgfs_glm_kind *glm; /* for a device that has all rows; NULL: the host makes these sums */
     /* From the scale the chain lives on to the user's; NULL: they are the same. */
     void (*to_user)(const sgfs_model *m, const double *theta, double *user);
     /* And back. Kinds with to_user have both. */

@@ -66,11 +66,21 @@ static bool is_of_no_use(const sgfs_run *run, sgfs_status status, const sgfs_err
 /* A device that the sampler has no use for would be waited for in vain. */
 static void say_device(const sgfs_run *run) {
     const sgfsi_context *ctx = &run->model->ctx;
-    if (ctx->device == ctx->near || !run->plan.kinds.sampler->full_data) return;
-    sgfsi_say(sgfsi_config_log(run->cfg), SGFS_NOTE,
-              "Sampler %.60s looks at rows beyond minibatches, which the processor does: --device "
-              "%s can do nothing for it (docs/gpu.md).",
-              run->plan.kinds.name, ctx->device->name);
+    const sgfs_sampler_kind *sampler = run->plan.kinds.sampler;
+    const sgfsi_log *log = sgfsi_config_log(run->cfg);
+    bool passes = run->model->kept != NULL;
+    if (ctx->device == ctx->near || !sampler->full_data || (passes && !sampler->few_rows)) return;
+    if (passes)
+        sgfsi_say(
+            log, SGFS_NOTE,
+            "Sampler %.60s: --device %s makes the passes over all rows, and the processor the "
+            "draws (docs/gpu.md).",
+            run->plan.kinds.name, ctx->device->name);
+    else
+        sgfsi_say(log, SGFS_NOTE,
+                  "Sampler %.60s looks at rows beyond minibatches, which the processor does: "
+                  "--device %s can do nothing for it (docs/gpu.md).",
+                  run->plan.kinds.name, ctx->device->name);
 }
 
 /* A plan and its chains; a sampler of no use is given up once. */

@@ -108,6 +108,30 @@ static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch
     if (!s->known) A[m->D * m->D - 1] += 2 * rows;
 }
 
+/* ---- all rows on a device -------------------------------------------------------------------- */
+
+static double target(const sgfs_model *m, double y) {
+    const linear *s = m->state;
+    return (y - s->y_mean) / s->y_sd;
+}
+
+/* The link's sums are those of sigma = 1: S = -RSS/2, X'r and X'X. */
+static void finish(const sgfs_model *m, const double *theta, double rows, double *loglik, double *G,
+                   double *info) {
+    const linear *s = m->state;
+    int64_t p = m->data->p, D = m->D;
+    double log_sigma = log_sigma_of(m, theta), weight = exp(-2 * log_sigma), S = *loglik;
+    *loglik = weight * S - rows * (log_sigma + SGFSI_HALF_LOG_TWO_PI);
+    for (int64_t j = 0; G != NULL && j < p; j++) G[j] *= weight;
+    for (int64_t i = 0; info != NULL && i < p * D; i++) info[i] *= weight;
+    if (G != NULL && !s->known) G[p] = -2 * weight * S - rows;
+    if (info != NULL && !s->known) info[D * D - 1] = 2 * rows;
+}
+
+static const sgfs_glm_kind glm = {.link = SGFSI_LINEAR, .target = target, .finish = finish};
+
+/* ---- exact draws ----------------------------------------------------------------------------- */
+
 /* With d the change of beta, delta that of log_sigma, a = exp(-2 delta), and r, sigma and RSS = r'r
  * those of the anchor: all rows together change by
  *     -N delta - (a Q - RSS)/(2 sigma^2),   Q = RSS - 2 d'X'r + d'X'X d
@@ -191,6 +215,7 @@ const sgfs_model_kind sgfs_model_linear = {
     .whole = whole,
     .resample = resample,
     .start = start,
+    .glm = &glm,
     .to_user = to_user,
     .from_user = from_user,
 };

@@ -68,6 +68,12 @@ static void many(const sgfs_model *m, const sgfs_batch *b, const sgfs_places *at
     sgfsi_many_link(m, SGFSI_LOGIT, b, at);
 }
 
+static double target(const sgfs_model *m, double y) {
+    return y == m->labels.value[1];
+}
+
+static const sgfs_glm_kind glm = {.link = SGFSI_LOGIT, .target = target};
+
 /* ---- exact draws ----------------------------------------------------------------------------- */
 
 /* |l'''(eta)| = p (1 - p) |1 - 2p|, l the log density, is 0 at eta = 0, highest at +-peak, and
@@ -142,6 +148,7 @@ const sgfs_model_kind sgfs_model_logistic = {
     .resample = resample,
     .many = many,
     .many_scratch = sgfsi_many_scratch,
+    .glm = &glm,
     .start = sgfsi_glm_start,
     .to_user = sgfsi_glm_to_user,
     .from_user = sgfsi_glm_from_user,

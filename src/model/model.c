@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/kept.h"
 #include "model/prior.h"
 #include "model/scales.h"
 #include "model/user.h"
@@ -154,7 +155,7 @@ sgfs_model *sgfsi_model_within(const sgfsi_context *opened, const sgfs_model_kin
         if ((m->ctx.shared || sgfsi_fingerprints_agree(m->data, m->ctx.comm, err) == SGFS_OK) &&
             sgfsi_gatherer_open(&m->gatherer, m->data, m->ctx.device, &m->arena, err) == SGFS_OK &&
             sgfsi_gatherer_deal(&m->gatherer, m->data, deal, m->ctx.comm, err) == SGFS_OK &&
-            set_up(m, err) == SGFS_OK)
+            set_up(m, err) == SGFS_OK && sgfsi_kept_open(m, err) == SGFS_OK)
             return m;
     }
     sgfs_model_free(m);
@@ -182,6 +183,8 @@ sgfs_model sgfsi_model_on(const sgfs_model *m, const sgfs_data *data) {
     sgfs_model other = view_of(m);
     other.data = data;
     other.gatherer.kept = NULL; /* these may have another scale */
+    other.gatherer.whole = false;
+    other.kept = NULL;
     return other;
 }
 

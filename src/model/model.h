@@ -23,6 +23,7 @@ struct sgfs_model {
     sgfs_config *own_cfg;
     sgfsi_context ctx;
     sgfsi_gatherer gatherer; /* of the rows of its batches */
+    struct sgfsi_kept *kept; /* sums over all rows by the device (kept.h); NULL: by the host */
     sgfsi_arena arena;
     int64_t D, blocks;
     sgfs_block *block;

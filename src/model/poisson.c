@@ -141,6 +141,12 @@ static void many(const sgfs_model *m, const sgfs_batch *b, const sgfs_places *at
     for (int64_t k = 0; at->centre != NULL && k < at->count; k++) at->minus[k] -= constant;
 }
 
+static double constant(const sgfs_model *m, double y) {
+    return -log_factorial(m->state, y);
+}
+
+static const sgfs_glm_kind glm = {.link = SGFSI_LOG, .constant = constant};
+
 /* ---- exact draws ----------------------------------------------------------------------------- */
 
 /* l''' = -mu: exp(s |z|) times that at the anchor at most, s = sqrt(x'C x), without an end. */
@@ -252,6 +258,7 @@ const sgfs_model_kind sgfs_model_poisson = {
     .resample = resample,
     .many = many,
     .many_scratch = sgfsi_many_scratch,
+    .glm = &glm,
     .start = start,
     .to_user = sgfsi_glm_to_user,
     .from_user = sgfsi_glm_from_user,

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/ticker.h"
+#include "model/kept.h"
 #include "model/prior.h"
 #include "model/scales.h"
 #include "posterior/posterior.h"
@@ -106,6 +107,11 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
     return status;
 }
 
+sgfs_status sgfsi_full_given_up(const sgfsi_full *f, sgfs_err *err) {
+    if (!sgfsi_stop_overdue(f->stop)) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_ESTOPPED, "A pass over all rows was given up.");
+}
+
 /* ---- the work on a part ---------------------------------------------------------------------- */
 
 /* What is done with every row. */
@@ -129,9 +135,9 @@ static sgfs_status do_part(sgfsi_full *f, const errand *e, int64_t part) {
     for (at.first = sgfsi_part_first(f->N, f->parts, part); at.first < end && status == SGFS_OK;
          at.first += FULL_BLOCK) {
         int64_t n = end - at.first < FULL_BLOCK ? end - at.first : FULL_BLOCK;
-        if (sgfsi_stop_overdue(f->stop))
-            return sgfsi_fail(&f->err[part], SGFS_ESTOPPED, "A pass over all rows was given up.");
-        status = sgfsi_pages_range(&pass->visit, f->model->data, at.first, n, &f->err[part]);
+        status = sgfsi_full_given_up(f, &f->err[part]);
+        if (status == SGFS_OK)
+            status = sgfsi_pages_range(&pass->visit, f->model->data, at.first, n, &f->err[part]);
         if (status != SGFS_OK) return status;
         const sgfs_batch *b = e->in_place ? sgfsi_rows_beside(&pass->rows, at.first, n)
                                           : sgfsi_rows_range(&pass->rows, at.first, n);
@@ -332,9 +338,21 @@ static sgfs_status look_up(const sgfsi_full *f, const double *theta, double *log
     return sgfsi_fail(err, SGFS_ESTOPPED, "The rows have to be asked at a further place.");
 }
 
+/* The device has all rows: none comes here. */
+static sgfs_status ask_device(sgfsi_full *f, const double *theta, double *loglik, double *G,
+                              double *info, sgfs_err *err) {
+    sgfs_status status = sgfsi_full_given_up(f, err);
+    if (status == SGFS_OK) status = sgfsi_kept_places(f->model, 1, theta, loglik, G, info, err);
+    if (status == SGFS_OK) sgfsi_kept_finish(f->model, theta, loglik, G, info);
+    f->rows_touched += f->N;
+    return status;
+}
+
 static sgfs_status add_up(sgfsi_full *f, likelihood l, double *loglik, double *G, double *info,
                           sgfs_err *err) {
     if (f->model->data->elsewhere != NULL) return look_up(f, l.theta, loglik, G, info, err);
+    if (f->model->kept != NULL && l.harvest == NULL)
+        return ask_device(f, l.theta, loglik, G, info, err);
     const sgfs_device *dev = f->model->ctx.device;
     bool in_place = f->sweep != NULL && l.harvest == NULL;
     const errand e = {.fn = in_place ? add_in_place : add_block,

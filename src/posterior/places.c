@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/kept.h"
 #include "model/prior.h"
 
 sgfs_status sgfsi_places_open(sgfsi_places *p, const sgfs_model *m, int64_t most, bool gradient,
@@ -14,6 +15,9 @@ sgfs_status sgfsi_places_open(sgfsi_places *p, const sgfs_model *m, int64_t most
     sgfs_status status = sgfsi_full_open(&p->full, m, threads, false, arena, err);
     if (status != SGFS_OK) return status;
     sgfsi_full *f = &p->full;
+    if (m->kept != NULL)
+        return SGFSI_ROOM(arena, m->D, &p->theta) ? SGFS_OK
+                                                  : sgfsi_fail_memory(err, "a pass over the data");
     bool singly = m->kind->many == NULL;
     int64_t count = singly ? 2 * most * (1 + m->D) : most * (gradient ? 1 + m->D : 2);
     if (count < 2 * most) count = 2 * most;
@@ -72,6 +76,7 @@ static sgfs_status add_singly(void *user, const sgfsi_block_at *at, const sgfs_b
 /* With the prior; what is no number is -INFINITY. */
 static sgfs_status finish(sgfsi_places *p, const double *theta, double *lp, double *G,
                           sgfs_err *err) {
+    if (p->full.model->kept != NULL) sgfsi_kept_finish(p->full.model, theta, lp, G, NULL);
     sgfs_status status = sgfsi_prior_add(p->full.model, theta, lp, G, err);
     if (status == SGFS_ENUMERIC) *lp = -INFINITY;
     else if (status != SGFS_OK) return status;
@@ -80,10 +85,41 @@ static sgfs_status finish(sgfsi_places *p, const double *theta, double *lp, doub
     return SGFS_OK;
 }
 
+/* centre + sign U_k */
+static void place(const double *centre, double sign, int64_t D, const double *U, double *theta) {
+    for (int64_t j = 0; j < D; j++) theta[j] = centre[j] + sign * U[j];
+}
+
+/* Of a device that has all rows. */
+static sgfs_status ask_places(sgfsi_places *p, int64_t K, const double *theta, double *lp,
+                              double *G, sgfs_err *err) {
+    sgfs_status status = sgfsi_full_given_up(&p->full, err);
+    if (status == SGFS_OK) status = sgfsi_kept_places(p->full.model, K, theta, lp, G, NULL, err);
+    p->full.rows_touched += p->full.N;
+    p->nans = 0;
+    for (int64_t k = 0; k < K && status == SGFS_OK; k++)
+        status = finish(p, theta + k * p->D, &lp[k], G != NULL ? G + k * p->D : NULL, err);
+    return status;
+}
+
+static sgfs_status ask_pairs(sgfsi_places *p, const double *centre, int64_t K, const double *U,
+                             double *plus, double *minus, sgfs_err *err) {
+    sgfs_status status = sgfsi_full_given_up(&p->full, err);
+    if (status == SGFS_OK) status = sgfsi_kept_pairs(p->full.model, centre, K, U, plus, minus, err);
+    p->full.rows_touched += p->full.N;
+    p->nans = 0;
+    for (int64_t k = 0; k < 2 * K && status == SGFS_OK; k++) {
+        place(centre, k < K ? 1 : -1, p->D, U + k % K * p->D, p->theta);
+        status = finish(p, p->theta, k < K ? &plus[k] : &minus[k - K], NULL, err);
+    }
+    return status;
+}
+
 sgfs_status sgfsi_places_eval(sgfsi_places *p, int64_t K, const double *theta, double *lp,
                               double *G, sgfs_err *err) {
     const sgfs_model *m = p->full.model;
     int64_t D = p->D;
+    if (m->kept != NULL) return ask_places(p, K, theta, lp, G, err);
     bool singly = m->kind->many == NULL;
     errand e = {.p = p, .K = K, .theta = theta, .gradient = G != NULL};
     int64_t count = G != NULL || singly ? K * (1 + D) : K;
@@ -99,15 +135,11 @@ sgfs_status sgfsi_places_eval(sgfsi_places *p, int64_t K, const double *theta, d
     return status;
 }
 
-/* centre + sign U_k */
-static void place(const double *centre, double sign, int64_t D, const double *U, double *theta) {
-    for (int64_t j = 0; j < D; j++) theta[j] = centre[j] + sign * U[j];
-}
-
 sgfs_status sgfsi_places_pairs(sgfsi_places *p, const double *centre, int64_t K, const double *U,
                                double *plus, double *minus, sgfs_err *err) {
     const sgfs_model *m = p->full.model;
     int64_t D = p->D;
+    if (m->kept != NULL) return ask_pairs(p, centre, K, U, plus, minus, err);
     if (m->kind->many == NULL) {
         for (int64_t k = 0; k < 2 * K; k++)
             place(centre, k < K ? 1 : -1, D, U + k % K * D, p->theta + k * D);
@@ -127,6 +159,13 @@ sgfs_status sgfsi_places_pairs(sgfsi_places *p, const double *centre, int64_t K,
         status = finish(p, theta, lp, NULL, err);
     }
     return status;
+}
+
+int64_t sgfsi_places_at_once(const sgfs_model *m, int64_t usual) {
+    const double products = 0x1p36, bytes = 0x1p25; /* of a call: some ms of a GPU; of places */
+    const double most = 32, D = (double)m->D, N = (double)m->data->N, pairs = (double)usual;
+    if (m->kept == NULL) return 1;
+    return (int64_t)fmax(1, fmin(most, fmin(products / (N * D * pairs), bytes / (8 * D * pairs))));
 }
 
 sgfs_status sgfsi_places_curvature(sgfsi_places *p, const double *theta, double *A, sgfs_err *err) {

@@ -6,7 +6,7 @@
  * how (`many` of sgfs_model_kind); one that does not is asked place by place.
  *
  * The parts of a pass are those of posterior.h, added up in order: the same bits for any number of
- * threads or processes.
+ * threads or processes. A device that keeps all rows is asked in their place (model/kept.h).
  */
 #pragma once
 
@@ -18,7 +18,8 @@ typedef struct sgfsi_places {
     double *sums;    /* parts x most (1 + D), or parts x 2 most */
     double *scratch; /* of each thread */
     int64_t room;    /* and its size */
-    double *theta;   /* 2 most x D: pairs that are looked at one by one; NULL: not needed */
+    double *theta;   /* 2 most x D: pairs that are looked at one by one; D: one of them, where a
+                      * device has the rows; NULL: not needed */
     int64_t nans;    /* of the last call */
 } sgfsi_places;
 
@@ -36,6 +37,9 @@ sgfs_status sgfsi_places_eval(sgfsi_places *p, int64_t K, const double *theta, d
  * (K), otherwise as above. */
 sgfs_status sgfsi_places_pairs(sgfsi_places *p, const double *centre, int64_t K, const double *U,
                                double *plus, double *minus, sgfs_err *err);
+/* How many calls for `usual` pairs are better made as one: 1, unless a device that has all rows would
+ * be waited for longer than it works. */
+int64_t sgfsi_places_at_once(const sgfs_model *m, int64_t usual);
 /* A (D x D lower) = minus the derivative of the gradient at theta, by central differences, for
  * models that cannot say their information. Needs room for gradients. */
 sgfs_status sgfsi_places_curvature(sgfsi_places *p, const double *theta, double *A, sgfs_err *err);

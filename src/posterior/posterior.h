@@ -140,6 +140,9 @@ sgfs_status sgfsi_full_sum(sgfsi_full *f, sgfsi_block_fn fn, void *user, int64_t
 sgfs_status sgfsi_full_block(sgfsi_full *f, const sgfsi_block_at *at, const double *theta,
                              const sgfs_batch *b, const sgfsi_harvest *harvest, sgfs_err *err);
 
+/* SGFS_ESTOPPED with a sentence, where f->stop says that no pass should be made any more. */
+sgfs_status sgfsi_full_given_up(const sgfsi_full *f, sgfs_err *err);
+
 /* What its threads waited and read, in all. */
 sgfsi_pages sgfsi_full_pages(const sgfsi_full *f);
 

@@ -44,6 +44,7 @@ sgfs_status sgfsi_gatherer_open(sgfsi_gatherer *g, const sgfs_data *d, const sgf
         return sgfsi_fail_memory(err, "rows for a device");
     }
     g->kept = kept;
+    g->whole = kept != NULL && d->subset == NULL;
     return SGFS_OK;
 }
 

@@ -110,6 +110,7 @@ bool sgfsi_data_stored(const sgfs_data *d, int64_t first, int64_t n, sgfsi_side_
 typedef struct sgfsi_gatherer {
     const sgfs_device *device;
     void *kept;
+    bool whole; /* row i of the copy is row i of the data, and it has no others */
     const sgfsi_comm
         *dealt; /* minibatches are put together by these processes; NULL: by each alone */
 } sgfsi_gatherer;

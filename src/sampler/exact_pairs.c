@@ -13,7 +13,8 @@
  * above all, cancel in W: that is why most proposals are accepted.
  *
  * Proposals do not depend on where the chain is, so those of many iterations are made together: the
- * rows are read once for all of them (posterior/places.h).
+ * rows are read once for all of them (posterior/places.h). A chain is the same up to rounding
+ * however many are made together.
  *
  * local  Where the posterior's tails are heavier than the Gaussian's, a chain that got far out has
  *        a weight that no proposal beats. So each block begins with short moves as well, several
@@ -60,6 +61,10 @@ typedef struct pairs {
     int64_t held;         /* the block whose Z and U are in memory; -1: none */
     double *Z, *U;        /* ALL x D: proposals, then places for local moves */
     double *plus, *minus; /* ALL */
+    /* Where a device is far, the proposals of several blocks are made together; local moves, which
+     * begin at the chain's place, are asked for when it is there. */
+    int64_t blocks, first; /* how many; the first of those that are known, or -1 */
+    double *later_Z, *later_U, *later_plus, *later_minus; /* blocks x PROPOSALS; or NULL */
 } pairs;
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -103,25 +108,61 @@ static sgfs_status open_pairs(sgfs_sampler *s, sgfs_err *err) {
         !SGFSI_ROOM(s->arena, ALL * D, &e->Z, &e->U) ||
         !SGFSI_ROOM(s->arena, ALL, &e->plus, &e->minus))
         return sgfsi_fail_memory(err, "the sampler");
-    e->made = e->held = -1;
+    e->made = e->held = e->first = -1;
+    e->blocks = sgfsi_places_at_once(s->model, PROPOSALS);
+    int64_t count = e->blocks * PROPOSALS;
+    if (e->blocks > 1 && (!SGFSI_ROOM(s->arena, count * D, &e->later_Z, &e->later_U) ||
+                          !SGFSI_ROOM(s->arena, count, &e->later_plus, &e->later_minus)))
+        return sgfsi_fail_memory(err, "the sampler");
     sgfs_status status = SGFS_OK;
     if (sgfsi_anchor_refuses(s->model) == NULL)
         status = sgfsi_sampler_anchor(s, set->tolerance, false, err);
     if (status == SGFS_OK && s->first == NULL) status = open_hill(s, e, err);
     if (s->first != NULL) e->hill = ((const pairs *)s->first->state)->hill;
     if (status == SGFS_OK)
-        status = sgfsi_places_open(&e->places, s->model, ALL, false, s->plan->inner, s->arena, err);
+        status = sgfsi_places_open(&e->places, s->model, count > ALL ? count : ALL, false,
+                                   s->plan->inner, s->arena, err);
     e->places.full.stop = s->plan->stop;
     return status;
 }
 
 /* ---- a block of proposals -------------------------------------------------------------------- */
 
+static bool is_known(const pairs *e, int64_t block) {
+    return e->first >= 0 && block >= e->first && block < e->first + e->blocks;
+}
+
+/* Log densities at pairs, all of which have to be numbers. */
+static sgfs_status ask(sgfs_sampler *s, pairs *e, int64_t K, const double *U, double *plus,
+                       double *minus, sgfs_err *err) {
+    sgfs_status status = sgfsi_places_pairs(&e->places, e->hill->centre, K, U, plus, minus, err);
+    if (status != SGFS_OK) return status;
+    if (e->places.nans > 0)
+        return sgfsi_fail(err, SGFS_ENUMERIC,
+                          "the log density is not a number at %lld of %lld places",
+                          (long long)e->places.nans, (long long)(2 * K));
+    s->full.rows_touched += s->model->data->N;
+    return SGFS_OK;
+}
+
+/* The proposals of this block and of those after it. */
+static sgfs_status look_ahead(sgfs_sampler *s, pairs *e, int64_t block, sgfs_err *err) {
+    int64_t D = s->D, count = e->blocks * PROPOSALS, first = block * PROPOSALS + 1;
+    for (int64_t k = 0; k < count; k++)
+        sgfsi_sampler_normals(s, first + k, SGFSI_NOISE, e->later_Z + k * D);
+    sgfsi_hill_directions(e->hill, count, e->later_Z, e->later_U);
+    e->first = -1;
+    sgfs_status status = ask(s, e, count, e->later_U, e->later_plus, e->later_minus, err);
+    if (status == SGFS_OK) e->first = block;
+    return status;
+}
+
 /* Z and U of a block; local moves begin at the chain's own place, so that theirs are right only
  * when a block is made. */
 static void lay_out(const sgfs_sampler *s, pairs *e, int64_t block) {
     int64_t D = s->D, first = block * PROPOSALS + 1;
-    for (int64_t k = 0; k < PROPOSALS; k++)
+    bool known = is_known(e, block);
+    for (int64_t k = 0; k < PROPOSALS && !known; k++)
         sgfsi_sampler_normals(s, first + k, SGFSI_NOISE, e->Z + k * D);
     double rho = 1 - shorter[block % SHORTER], r = sqrt(1 - rho * rho);
     double *y = e->U, *local = e->Z + PROPOSALS * D; /* U is filled below */
@@ -130,8 +171,25 @@ static void lay_out(const sgfs_sampler *s, pairs *e, int64_t block) {
     sgfsi_normals(&stream, LOCAL * D, local);
     for (int64_t j = 0; j < D; j++) y[j] = rho * e->z[j] + r * y[j];
     for (int64_t i = 0; i < LOCAL * D; i++) local[i] = rho * y[i % D] + r * local[i];
-    sgfsi_hill_directions(e->hill, ALL, e->Z, e->U);
     e->held = block;
+    if (!known) {
+        sgfsi_hill_directions(e->hill, ALL, e->Z, e->U);
+        return;
+    }
+    int64_t from = (block - e->first) * PROPOSALS;
+    memcpy(e->Z, e->later_Z + from * D, (size_t)(PROPOSALS * D) * sizeof *e->Z);
+    memcpy(e->U, e->later_U + from * D, (size_t)(PROPOSALS * D) * sizeof *e->U);
+    sgfsi_hill_directions(e->hill, LOCAL, local, e->U + PROPOSALS * D);
+}
+
+/* The log densities of the block that is laid out. */
+static sgfs_status make(sgfs_sampler *s, pairs *e, int64_t block, sgfs_err *err) {
+    if (!is_known(e, block)) return ask(s, e, ALL, e->U, e->plus, e->minus, err);
+    int64_t from = (block - e->first) * PROPOSALS;
+    memcpy(e->plus, e->later_plus + from, PROPOSALS * sizeof *e->plus);
+    memcpy(e->minus, e->later_minus + from, PROPOSALS * sizeof *e->minus);
+    return ask(s, e, LOCAL, e->U + PROPOSALS * s->D, e->plus + PROPOSALS, e->minus + PROPOSALS,
+               err);
 }
 
 static pair pair_at(const sgfs_sampler *s, const pairs *e, int64_t k) {
@@ -183,21 +241,19 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
     double u[4];
     sgfsi_stream stream = sgfsi_stream_at(s->seed, s->chain, now->t, SGFSI_ACCEPT);
     sgfsi_uniforms(&stream, 3, u);
-    if (e->held != block || e->made != block) lay_out(s, e, block);
-    if (e->made != block) {
-        sgfs_status status =
-            sgfsi_places_pairs(&e->places, e->hill->centre, ALL, e->U, e->plus, e->minus, err);
+    sgfs_status status = SGFS_OK;
+    if (e->made != block && e->blocks > 1 && !is_known(e, block))
+        status = look_ahead(s, e, block, err);
+    if (status == SGFS_OK && (e->held != block || e->made != block)) lay_out(s, e, block);
+    if (status == SGFS_OK && e->made != block) {
+        status = make(s, e, block, err);
         if (status != SGFS_OK) return status;
-        if (e->places.nans > 0)
-            return sgfsi_fail(err, SGFS_ENUMERIC,
-                              "the log density is not a number at %lld of %d places",
-                              (long long)e->places.nans, 2 * ALL);
         e->made = block;
-        s->full.rows_touched += s->model->data->N;
         if (e->begun) move_locally(s, e, u[2]);
         else if (!begin(s, e))
             return sgfsi_fail(err, SGFS_ENUMERIC, "no proposal has a density (diverged)");
     }
+    if (status != SGFS_OK) return status;
     pair next = pair_at(s, e, k);
     bool accepted = log(u[0]) < next.weight - e->at.weight;
     if (accepted) go(s, e, k, next);

@@ -95,11 +95,47 @@ __device__ static inline void add_product(double sum[2], double x, double y) {
 }
 #endif
 
+/* The same for X 16 x 4, of which the thread has x[0] of row i and x[1] of row 8 + i, and of the sum
+ * two numbers of each of these rows. */
+__device__ static inline void add_product_16(double sum[4], const double x[2], double y) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
+        "{%0, %1, %2, %3};"
+        : "+d"(sum[0]), "+d"(sum[1]), "+d"(sum[2]), "+d"(sum[3])
+        : "d"(x[0]), "d"(x[1]), "d"(y));
+#else
+    add_product(sum, x[0], y);
+    add_product(sum + 2, x[1], y);
+#endif
+}
+
+/* Memory that a block shares, as much as its launch asks for, and copies to it of a number each that
+ * go on while the block works, in lots: all but the `later` last ones are there. */
+#ifndef POOL
+#define POOL(name) extern __shared__ double name[]
+#define TOGETHER_IN(l, kernel, blocks, threads, bytes, ...)                                        \
+    kernel<<<(unsigned)(blocks), (unsigned)(threads), (size_t)(bytes), (l)->stream>>>(__VA_ARGS__)
+__device__ static inline void copy_ahead(double *to, const double *from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(
+                     (unsigned)__cvta_generic_to_shared(to)),
+                 "l"(from)
+                 : "memory");
+}
+__device__ static inline void end_lot(void) {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+template <int later> __device__ static inline void await_lots(void) {
+    asm volatile("cp.async.wait_group %0;" ::"n"(later) : "memory");
+}
+#endif
+
 __device__ static inline int64_t item(void) {
     return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 }
 
 /* cuda_rows.cu */
+/* Rows at[0..n), on the GPU, of all that are kept, or n from `first` on. */
+void gather_rows(lane *l, const void *kept, const int64_t *at, int64_t first, int64_t n, double *X);
 void *cuda_keep_rows(const sgfs_device *dev, const sgfsi_stored *rows);
 void cuda_drop_rows(const sgfs_device *dev, void *kept);
 void cuda_gather(const sgfs_device *dev, const void *kept, const int64_t *row, int64_t first,
@@ -116,6 +152,11 @@ void cuda_outer_sums(const sgfs_device *dev, int64_t count, const sgfsi_outer *o
                      double b, const double *ones, double *y);
 void cuda_outer_squares(const sgfs_device *dev, int64_t count, const sgfsi_outer *o, double *room,
                         int64_t size, double *ss);
+
+/* cuda_glm.cu */
+void *cuda_keep_glm(const sgfs_device *dev, const void *kept, const sgfsi_glm *glm);
+void cuda_drop_glm(const sgfs_device *dev, void *glm);
+void cuda_ask_glm(const sgfs_device *dev, const void *glm, const sgfsi_glm_places *at);
 
 /* cuda_layers.cu */
 void cuda_activate(const sgfs_device *dev, sgfsi_unit unit, int64_t n, int64_t h, double *A,

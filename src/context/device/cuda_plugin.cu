@@ -377,6 +377,9 @@ static sgfsi_device_ops table(void) {
     ops.keep_rows = cuda_keep_rows;
     ops.drop_rows = cuda_drop_rows;
     ops.gather = cuda_gather;
+    ops.keep_glm = cuda_keep_glm;
+    ops.drop_glm = cuda_drop_glm;
+    ops.ask_glm = cuda_ask_glm;
     ops.room = room;
     ops.library = library;
     ops.wait = wait;

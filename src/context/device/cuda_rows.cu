@@ -137,13 +137,9 @@ __global__ static void gather(int64_t n, kept_rows k, const int64_t *row, int64_
     X[at] = x;
 }
 
-void cuda_gather(const sgfs_device *dev, const void *kept, const int64_t *row, int64_t first,
-                 int64_t n, double *X) {
+void gather_rows(lane *l, const void *kept, const int64_t *at, int64_t first, int64_t n, double *X) {
     const kept_rows *k = static_cast<const kept_rows *>(kept);
     int64_t count = n * (k->features + k->intercept);
-    lane *l = lane_of(dev);
-    if (!begin(l, n)) return;
-    const int64_t *at = row != nullptr ? up(l, n, row) : nullptr;
     switch (k->type) {
     case SGFSI_F64: EACH(l, gather<double>, count, n, *k, at, first, X); break;
     case SGFSI_F32: EACH(l, gather<float>, count, n, *k, at, first, X); break;
@@ -156,6 +152,13 @@ void cuda_gather(const sgfs_device *dev, const void *kept, const int64_t *row, i
     case SGFSI_U32: EACH(l, gather<uint32_t>, count, n, *k, at, first, X); break;
     case SGFSI_CSR: break;
     }
+}
+
+void cuda_gather(const sgfs_device *dev, const void *kept, const int64_t *row, int64_t first,
+                 int64_t n, double *X) {
+    lane *l = lane_of(dev);
+    if (!begin(l, row != nullptr ? n : 0)) return;
+    gather_rows(l, kept, row != nullptr ? up(l, n, row) : nullptr, first, n, X);
 }
 
 /* ---- row by row ------------------------------------------------------------------------------ */

@@ -15,8 +15,8 @@
  *   optional   NULL means that there is no need for it.
  *
  * With memory of its own a device does the work on minibatches of dense rows for models that say
- * so (`far` in stages.h). Other models, sparse rows, passes over all rows, the mode and predictions
- * stay with the host (`near` in context.h).
+ * so (`far` in stages.h), and on all rows at once for models of one predictor (ask_glm). Other
+ * models, sparse rows and predictions stay with the host (`near` in context.h).
  *
  * The conformance test (tests/conform/test_device.c) compares every row of sgfsi_devices with
  * host.c; tests/conform/test_far_device.c is a device with memory that the host cannot touch.
@@ -85,8 +85,9 @@ typedef struct sgfsi_outer {
 /* The pointwise part of a generalised linear model: from the linear predictor of each row to its
  * residual and its log density, up to what depends on y alone. */
 typedef enum sgfsi_link {
-    SGFSI_LOGIT, /* y is `one` or not:  y - 1/(1 + exp(-eta)),  y eta - log(1 + exp(eta)) */
-    SGFSI_LOG    /* counts:             y - exp(eta),           y eta - exp(eta) */
+    SGFSI_LOGIT,   /* y is `one` or not:  y - 1/(1 + exp(-eta)),  y eta - log(1 + exp(eta)) */
+    SGFSI_LOG,     /* counts:             y - exp(eta),           y eta - exp(eta) */
+    SGFSI_LINEAR /* numbers:          y - eta,                -(y - eta)^2/2; of sgfsi_glm alone */
 } sgfsi_link;
 
 typedef struct sgfsi_pointwise {
@@ -97,6 +98,28 @@ typedef struct sgfsi_pointwise {
     double *loglik;        /* n, or NULL */
     double *work;          /* n */
 } sgfsi_pointwise;
+
+/* A generalised linear model of all rows that a device keeps, whose predictors are eta = x'theta and
+ * the row's offset. */
+typedef struct sgfsi_glm {
+    sgfsi_link link;
+    int64_t rows, p;      /* p: of the design, the intercept included */
+    const double *y;      /* rows, the host's; of SGFSI_LOGIT 0 or 1 */
+    const double *weight; /* rows, or NULL: each counts once */
+    const double *offset; /* rows, or NULL: 0 */
+} sgfsi_glm;
+
+/* Sums over these rows, times their weights, of what sgfsi_link says, at several places: theta_k, or
+ * with a centre centre + theta_k and centre - theta_k. All arrays are the host's. */
+typedef struct sgfsi_glm_places {
+    int64_t K, stride;    /* places; numbers from theta_k to the next, of which p count */
+    const double *theta;  /* K x stride */
+    const double *centre; /* p, or NULL */
+    double *loglik;       /* K: at theta_k, or centre + theta_k */
+    double *minus;        /* K: at centre - theta_k; only with a centre */
+    double *G;            /* K x p: gradients; NULL: not wanted; never with a centre */
+    double *info;         /* p x p, lower triangle: sum of -d^2/deta^2 x x' at theta_0; or NULL */
+} sgfsi_glm_places;
 
 /* Predictors of several classes to their probabilities, row by row; each array has one number for a
  * row unless said otherwise. */
@@ -248,6 +271,12 @@ typedef struct sgfsi_device_ops {
     void (*drop_rows)(SGFSI_HERE, void *kept);
     void (*gather)(SGFSI_HERE, const void *kept, const int64_t *row, int64_t first, int64_t n,
                    double *X);
+    /* All rows at several places, for models of one predictor; with keep_rows, or NULL. Takes what
+     * that gave, which must outlive it; NULL: there is no room. Sums are made in an order that the
+     * sizes alone decide. `ask_glm` may be called by several threads. */
+    void *(*keep_glm)(SGFSI_HERE, const void *kept, const sgfsi_glm *glm);
+    void (*drop_glm)(SGFSI_HERE, void *glm);
+    void (*ask_glm)(SGFSI_HERE, const void *glm, const sgfsi_glm_places *at);
     /* Of devices on the host. Is there memory for what so many threads need that call it at the same
      * time? */
     sgfs_status (*make_room)(SGFSI_HERE, int64_t threads, sgfs_err *err);

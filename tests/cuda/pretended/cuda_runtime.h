@@ -30,6 +30,7 @@
 #define __device__
 #define __shared__    static thread_local
 #define __restrict__
+#define __launch_bounds__(...)
 
 struct pretended_index {
     unsigned x;
@@ -84,6 +85,19 @@ inline cudaError_t cudaSetDevice(int) {
 inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *is, int) {
     std::snprintf(is->name, sizeof is->name, "pretended GPU");
     is->major = is->minor = 0;
+    return cudaSuccess;
+}
+enum cudaDeviceAttr { cudaDevAttrMaxSharedMemoryPerBlockOptin };
+inline cudaError_t cudaGetDevice(int *number) {
+    *number = 0;
+    return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr, int) {
+    *value = 1 << 18;
+    return cudaSuccess;
+}
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
+template <typename F> cudaError_t cudaFuncSetAttribute(F *, cudaFuncAttribute, int) {
     return cudaSuccess;
 }
 inline cudaError_t cudaDriverGetVersion(int *version) {
@@ -251,6 +265,19 @@ inline void add_product(double sum[2], double x, double y) {
     pretended_stop(PRETENDED_WARP);
 }
 
+/* Those of cuda_lane.cuh, too: what a block may share, and copies that are there at once. */
+enum { PRETENDED_POOL = 1 << 18 };
+#define POOL(name) static thread_local double name[PRETENDED_POOL / sizeof(double)]
+#define TOGETHER_IN(l, kernel, blocks, threads, bytes, ...)                                        \
+    TOGETHER(l, kernel, blocks, threads, __VA_ARGS__)
+inline void copy_ahead(double *to, const double *from) {
+    *to = *from;
+}
+inline void end_lot() {
+}
+template <int> inline void await_lots() {
+}
+
 /* Fibers from..end - 1 go on where all of them that are not done wait for each other. */
 inline bool pretended_release(size_t from, size_t end, pretended_wait why) {
     size_t waiting = 0;
@@ -333,9 +360,10 @@ template <typename F> void pretend_together(unsigned blocks, unsigned threads, F
 
 #define EACH(l, kernel, count, ...)                                                                \
     do {                                                                                           \
+        (void)(l);                                                                                 \
         if ((count) > 0)                                                                           \
             pretend_each((unsigned)pieces((count), THREADS), THREADS,                              \
                          [&]() { kernel(__VA_ARGS__); });                                          \
     } while (0)
 #define TOGETHER(l, kernel, blocks, threads, ...)                                                  \
-    pretend_together((unsigned)(blocks), (unsigned)(threads), [&]() { kernel(__VA_ARGS__); })
+    (void)(l), pretend_together((unsigned)(blocks), (unsigned)(threads), [&]() { kernel(__VA_ARGS__); })

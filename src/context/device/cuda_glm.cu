@@ -1,0 +1,647 @@
+/* SPDX-License-Identifier: MIT
+ * cuda_glm.cu: generalised linear models on all rows that a GPU keeps (sgfsi_glm of device.h).
+ *
+ *   one place    a warp takes eight rows at a time into registers: predictors, residuals and the
+ *                gradient come from one look at them
+ *   K places     predictors E of a tile of rows, n x K, by cuBLAS, small enough to stay in the second
+ *                cache; then a thread for each place and strip of a tile's rows
+ *   pairs        the same with the identities of model/many.h: one exp serves centre + u and
+ *                centre - u, and the logarithm of a product is taken once for a strip, whose factors
+ *                keep their exponents apart as whole numbers; of a logistic model without weights in
+ *                one kernel with the predictors (cuda_pairs.cu)
+ *
+ * Rows lie there a second time, as doubles of the design, if there is room; else a tile of them is
+ * gathered at a time. Sums of strips are added up in order.
+ */
+#include "context/device/cuda_glm.cuh"
+
+#include <cmath>
+#include <initializer_list>
+#include <new>
+
+static constexpr int64_t ELEMENTS = 1 << 22; /* of a tile: 32 MiB of predictors */
+static constexpr int ROW = 5;                /* numbers that pairs need of a row at their centre */
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+/* ---- sums in order --------------------------------------------------------------------------- */
+
+static constexpr int COLUMNS = 32, LOTS = 8;
+
+__global__ static void add_strips(int64_t strips, int64_t count, const double *part, double *out) {
+    __shared__ double lot_sum[LOTS][COLUMNS];
+    int c = threadIdx.x % COLUMNS, lot = threadIdx.x / COLUMNS;
+    int64_t j = static_cast<int64_t>(blockIdx.x) * COLUMNS + c;
+    double sum = 0;
+#pragma unroll 8
+    for (int64_t s = lot; j < count && s < strips; s += LOTS) sum += part[s * count + j];
+    lot_sum[lot][c] = sum;
+    __syncthreads();
+    if (lot > 0 || j >= count) return;
+    for (int other = 1; other < LOTS; other++) sum += lot_sum[other][c];
+    out[j] = sum;
+}
+
+void add_up(lane *l, int64_t strips, int64_t count, const double *part, double *out) {
+    TOGETHER(l, add_strips, pieces(count, COLUMNS), COLUMNS * LOTS, strips, count, part, out);
+}
+
+/* ---- tiles of rows --------------------------------------------------------------------------- */
+
+/* n rows at a time, in strips of so many; a strip leaves `width` sums. */
+typedef struct tiles {
+    int64_t n, strips, strip_rows;
+} tiles;
+
+static tiles tiles_of(const kept_glm *g, int64_t K) {
+    constexpr int64_t THREADS_ENOUGH = 1 << 17, MOST_STRIPS = 1024, SHORTEST = 32;
+    int64_t wide = most(K, g->X != nullptr ? 1 : g->p);
+    tiles t;
+    t.n = least(most(ELEMENTS / wide, 4 * SHORTEST), g->rows);
+    int64_t strips = least(most(THREADS_ENOUGH / K, SHORTEST), MOST_STRIPS);
+    t.strip_rows = most(pieces(pieces(t.n, strips), 4) * 4, SHORTEST);
+    t.strips = pieces(t.n, t.strip_rows);
+    return t;
+}
+
+/* Rows first .. first + n - 1, gathered into `room` unless they lie there. */
+static const double *rows_at(lane *l, const kept_glm *g, int64_t first, int64_t n, double *room) {
+    if (g->X != nullptr) return g->X + first * g->p;
+    gather_rows(l, g->kept, nullptr, first, n, room);
+    return room;
+}
+
+/* E (n x K) = X Theta', rows of Theta being `stride` numbers apart. */
+static void predict(lane *l, const kept_glm *g, int64_t n, int64_t K, const double *X,
+                    const double *theta, int64_t stride, double *E) {
+    const double one = 1, none = 0;
+    if (K == 1) {
+        (void)fine(l,
+                   cublasDgemv(l->blas, CUBLAS_OP_T, static_cast<int>(g->p), static_cast<int>(n),
+                               &one, X, static_cast<int>(g->p), theta, 1, &none, E, 1),
+                   "a product");
+        return;
+    }
+    (void)fine(l,
+               cublasDgemm(l->blas, CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(K),
+                           static_cast<int>(n), static_cast<int>(g->p), &one, theta,
+                           static_cast<int>(stride), X, static_cast<int>(g->p), &none, E,
+                           static_cast<int>(K)),
+               "a product");
+}
+
+/* G (K x p) = R' X + b G, R n x K */
+static void sum_rows(lane *l, const kept_glm *g, int64_t n, int64_t K, const double *X,
+                     const double *R, double b, double *G) {
+    const double one = 1;
+    (void)fine(l,
+               cublasDgemm(l->blas, CUBLAS_OP_N, CUBLAS_OP_T, static_cast<int>(g->p),
+                           static_cast<int>(K), static_cast<int>(n), &one, X,
+                           static_cast<int>(g->p), R, static_cast<int>(K), &b, G,
+                           static_cast<int>(g->p)),
+               "a product");
+}
+
+/* ---- what a row says ------------------------------------------------------------------------- */
+
+/* log(1 + exp(x)) */
+__device__ static inline double softplus(double x) {
+    return fmax(x, 0.0) + log1p(exp(-fabs(x)));
+}
+
+__device__ static inline double weight_of(const kept_glm &g, int64_t i) {
+    return g.weight != nullptr ? g.weight[i] : 1;
+}
+
+__device__ static inline double predictor(const kept_glm &g, int64_t i, double x) {
+    return g.offset != nullptr ? x + g.offset[i] : x;
+}
+
+/* Row i at the predictor eta, times its weight; a row without weight says nothing, whatever it is. */
+__device__ static inline void says(const kept_glm &g, int64_t i, double eta, double *residual,
+                                   double *loglik) {
+    double y = g.y[i], w = weight_of(g, i);
+    *residual = *loglik = 0;
+    if (w == 0) return;
+    if (g.link == SGFSI_LOGIT) {
+        double e = exp(-fabs(eta));
+        *residual = w * (y - (eta >= 0 ? 1 : e) / (1 + e));
+        *loglik = w * (y * eta - (fmax(eta, 0.0) + log1p(e)));
+    } else if (g.link == SGFSI_LOG) {
+        double mean = exp(eta);
+        *residual = w * (y - mean);
+        *loglik = w * (y * eta - mean);
+    } else {
+        *residual = w * (y - eta);
+        *loglik = -0.5 * w * (y - eta) * (y - eta);
+    }
+}
+
+/* ---- one place ------------------------------------------------------------------------------- */
+
+static constexpr int WARP = 32, WARPS = 8, EIGHT = 8, WIDEST = 8;
+static constexpr int64_t MOST_BLOCKS = 528; /* four for each part of a large GPU */
+
+/* Sums over a warp of eight numbers, of which each thread gets that with the number lane / 4: halves
+ * of them are handed over three times. */
+__device__ static inline double sum_eight(int me, double v[EIGHT]) {
+#pragma unroll
+    for (int half = EIGHT / 2, bit = WARP / 2; half > 0; half /= 2, bit /= 2) {
+#pragma unroll
+        for (int q = 0; q < half; q++) {
+            double keep = (me & bit) != 0 ? v[half + q] : v[q];
+            double give = (me & bit) != 0 ? v[q] : v[half + q];
+            v[q] = keep + __shfl_sync(~0u, give, me ^ bit);
+        }
+    }
+    v[0] += __shfl_sync(~0u, v[0], me ^ 2);
+    return v[0] + __shfl_sync(~0u, v[0], me ^ 1);
+}
+
+/* A warp goes through `rows` of the n rows from `first` on, X n x p; part (blocks x (1 + p)) += the
+ * log density and the gradient of a block's rows. C: numbers of a row in each thread. */
+template <int C>
+__global__ static void one_place(kept_glm g, const double *theta, const double *X, int64_t first,
+                                 int64_t n, int64_t rows, double *part) {
+    __shared__ double sums[WARPS][C * WARP + 1];
+    int me = static_cast<int>(threadIdx.x) % WARP, warp = static_cast<int>(threadIdx.x) / WARP;
+    int64_t p = g.p, from = (static_cast<int64_t>(blockIdx.x) * WARPS + warp) * rows;
+    int64_t end = from + rows < n ? from + rows : n;
+    double beta[C], sum[C], loglik = 0;
+#pragma unroll
+    for (int c = 0; c < C; c++) {
+        beta[c] = c * WARP + me < p ? theta[c * WARP + me] : 0;
+        sum[c] = 0;
+    }
+    for (int64_t i = from; i < end; i += EIGHT) {
+        double x[EIGHT][C], dot[EIGHT], residual, said;
+#pragma unroll
+        for (int r = 0; r < EIGHT; r++) {
+#pragma unroll
+            for (int c = 0; c < C; c++)
+                x[r][c] = i + r < end && c * WARP + me < p ? X[(i + r) * p + c * WARP + me] : 0;
+        }
+#pragma unroll
+        for (int r = 0; r < EIGHT; r++) {
+            dot[r] = 0;
+#pragma unroll
+            for (int c = 0; c < C; c++) dot[r] += x[r][c] * beta[c];
+        }
+        double eta = sum_eight(me, dot);
+        int64_t own = i + me / 4;
+        residual = said = 0;
+        if (own < end) says(g, first + own, predictor(g, first + own, eta), &residual, &said);
+        loglik += said;
+#pragma unroll
+        for (int r = 0; r < EIGHT; r++) {
+            double of_row = __shfl_sync(~0u, residual, 4 * r);
+#pragma unroll
+            for (int c = 0; c < C; c++) sum[c] += of_row * x[r][c];
+        }
+    }
+    for (int bit = WARP / 2; bit >= 4; bit /= 2) loglik += __shfl_sync(~0u, loglik, me ^ bit);
+    if (me == 0) sums[warp][0] = loglik;
+#pragma unroll
+    for (int c = 0; c < C; c++) sums[warp][1 + c * WARP + me] = sum[c];
+    __syncthreads();
+    for (int64_t j = threadIdx.x; j < 1 + p; j += WARPS * WARP) {
+        double all = sums[0][j];
+        for (int w = 1; w < WARPS; w++) all += sums[w][j];
+        part[blockIdx.x * (1 + p) + j] += all;
+    }
+}
+
+/* Log density and gradient at theta, on the GPU, to sums (1 + p); p: WARP WIDEST at most. */
+static void ask_one(lane *l, const kept_glm *g, const double *theta, double *sums) {
+    int64_t n = g->X != nullptr ? g->rows : tiles_of(g, 1).n, width = 1 + g->p;
+    int64_t blocks = least(MOST_BLOCKS, pieces(n, WARPS * EIGHT));
+    double *part = scratch_of(l, blocks * width + (g->X != nullptr ? 0 : n * g->p));
+    if (part == nullptr) return;
+    size_t bytes = static_cast<size_t>(blocks * width) * sizeof *part;
+    (void)fine(l, cudaMemsetAsync(part, 0, bytes, l->stream), "zeros");
+    for (int64_t first = 0; first < g->rows; first += n) {
+        int64_t now = least(n, g->rows - first);
+        int64_t rows = pieces(pieces(now, blocks * WARPS), EIGHT) * EIGHT;
+        const double *X = rows_at(l, g, first, now, part + blocks * width);
+        if (g->p <= WARP)
+            TOGETHER(l, one_place<1>, blocks, WARPS * WARP, *g, theta, X, first, now, rows, part);
+        else if (g->p <= 2 * WARP)
+            TOGETHER(l, one_place<2>, blocks, WARPS * WARP, *g, theta, X, first, now, rows, part);
+        else if (g->p <= 4 * WARP)
+            TOGETHER(l, one_place<4>, blocks, WARPS * WARP, *g, theta, X, first, now, rows, part);
+        else TOGETHER(l, one_place<8>, blocks, WARPS * WARP, *g, theta, X, first, now, rows, part);
+    }
+    add_up(l, blocks, width, part, sums);
+}
+
+/* ---- K places -------------------------------------------------------------------------------- */
+
+/* Predictors E become residuals, if they are wanted; part (strips x K) += log densities. */
+__global__ static void look(kept_glm g, int64_t first, int64_t n, int64_t K, int64_t strip_rows,
+                            bool residuals, double *E, double *part) {
+    int64_t t = item(), k = t % K, from = t / K * strip_rows;
+    int64_t end = from + strip_rows < n ? from + strip_rows : n;
+    double sum = 0;
+    if (from >= n) return;
+    for (int64_t i = from; i < end; i++) {
+        double residual, loglik;
+        says(g, first + i, predictor(g, first + i, E[i * K + k]), &residual, &loglik);
+        sum += loglik;
+        if (residuals) E[i * K + k] = residual;
+    }
+    part[t] += sum;
+}
+
+/* sums: K log densities, then, if wanted, K x p gradients. */
+static void ask_many(lane *l, const kept_glm *g, const sgfsi_glm_places *at, const double *theta,
+                     double *loglik, double *G) {
+    const tiles t = tiles_of(g, at->K);
+    int64_t K = at->K, sums = t.strips * K;
+    double *part = scratch_of(l, sums + t.n * K + (g->X != nullptr ? 0 : t.n * g->p));
+    if (part == nullptr) return;
+    double *E = part + sums, *room = E + t.n * K;
+    size_t bytes = static_cast<size_t>(sums) * sizeof *part;
+    (void)fine(l, cudaMemsetAsync(part, 0, bytes, l->stream), "zeros");
+    for (int64_t first = 0; first < g->rows; first += t.n) {
+        int64_t n = least(t.n, g->rows - first);
+        const double *X = rows_at(l, g, first, n, room);
+        predict(l, g, n, K, X, theta, at->stride, E);
+        EACH(l, look, t.strips * K, *g, first, n, K, t.strip_rows, G != nullptr, E, part);
+        if (G != nullptr) sum_rows(l, g, n, K, X, E, first > 0 ? 1 : 0, G);
+    }
+    add_up(l, t.strips, K, part, loglik);
+}
+
+/* ---- information ----------------------------------------------------------------------------- */
+
+/* The root of what each of n rows from `first` on counts at its predictor, in place. */
+__global__ static void count_rows(kept_glm g, int64_t first, int64_t n, double *eta) {
+    int64_t i = item();
+    if (i >= n) return;
+    double w = weight_of(g, first + i), a = predictor(g, first + i, eta[i]), e = exp(-fabs(a));
+    double square = g.link == SGFSI_LOGIT ? e / ((1 + e) * (1 + e))
+                    : g.link == SGFSI_LOG ? exp(a)
+                                          : 1;
+    eta[i] = w > 0 ? sqrt(w * square) : 0;
+}
+
+__global__ static void scale_rows(int64_t n, int64_t p, const double *root, const double *X,
+                                  double *out) {
+    int64_t t = item();
+    if (t < n * p) out[t] = root[t / p] * X[t];
+}
+
+/* The lower triangle of info (p x p) at theta. */
+static void ask_information(lane *l, const kept_glm *g, const double *theta, double *info) {
+    int64_t p = g->p, n = least(most(ELEMENTS / p, 1), g->rows);
+    double *eta = scratch_of(l, n + n * p + (g->X != nullptr ? 0 : n * p));
+    if (eta == nullptr) return;
+    double *scaled = eta + n, *room = scaled + n * p;
+    for (int64_t first = 0; first < g->rows; first += n) {
+        int64_t now = least(n, g->rows - first);
+        const double one = 1, b = first > 0 ? 1 : 0;
+        const double *X = rows_at(l, g, first, now, room);
+        predict(l, g, now, 1, X, theta, p, eta);
+        EACH(l, count_rows, now, *g, first, now, eta);
+        EACH(l, scale_rows, now * p, now, p, eta, X, scaled);
+        (void)fine(l,
+                   cublasDsyrk(l->blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, static_cast<int>(p),
+                               static_cast<int>(now), &one, scaled, static_cast<int>(p), &b, info,
+                               static_cast<int>(p)),
+                   "a product");
+    }
+}
+
+/* ---- pairs ----------------------------------------------------------------------------------- */
+
+/* What pairs need of row i at their centre, whose predictor is eta: the numbers of `row` below, for
+ * the identity with y - a in place of a, and what the row says there. */
+enum { AT, LESS, MORE, WEIGHT, FIXED };
+__global__ static void centre_rows(kept_glm g, int64_t first, int64_t n, const double *eta,
+                                   double *row) {
+    int64_t i = item();
+    if (i >= n) return;
+    double a = predictor(g, first + i, eta[i]), y = g.y[first + i], w = weight_of(g, first + i);
+    double *r = row + i * ROW;
+    r[WEIGHT] = w;
+    r[AT] = g.link == SGFSI_LINEAR ? y - a : a;
+    r[LESS] = g.link == SGFSI_LOG ? w * exp(a) : exp(fmin(0.0, -a));
+    r[MORE] = exp(fmin(0.0, a));
+    r[FIXED] = w == 0                  ? 0
+               : g.link == SGFSI_LOGIT ? w * (y * a - fmax(a, 0.0))
+               : g.link == SGFSI_LOG   ? w * y * a
+                                       : -0.5 * w * (y - a) * (y - a);
+}
+
+/* With LESS A = min(1, exp(-a)), and MORE B = min(1, exp(a)):
+ *     1 + exp(a + e) = (A + B exp(e)) / A      1 + exp(a - e) = (A exp(e) + B) / (A exp(e))
+ * What e is at most in size for one exp: of a product of FOUR rows' factors; of a single factor. */
+static constexpr int FOUR = 4;
+static constexpr double TOGETHER_AT_MOST = 150, ALONE_AT_MOST = 600;
+
+__device__ static inline void logit_row(const double *r, double e, double *plus, double *minus) {
+    double w = r[WEIGHT];
+    if (w == 0) return;
+    if (fabs(e) < ALONE_AT_MOST) {
+        double h = exp(e);
+        *plus -= w * log(r[LESS] + r[MORE] * h);
+        *minus -= w * log(r[LESS] * h + r[MORE]);
+        return;
+    }
+    double base = fmax(r[AT], 0.0);
+    *plus -= w * (softplus(r[AT] + e) - base);
+    *minus -= w * (softplus(r[AT] - e) - base + e);
+}
+
+__device__ static inline void log_row(const double *r, double e, double *plus, double *minus) {
+    double w = r[WEIGHT], mean = r[LESS];
+    if (w == 0) return;
+    if (fabs(e) < ALONE_AT_MOST && mean > 1e-300 && mean < 1e300) {
+        double h = exp(e);
+        *plus -= mean * h;
+        *minus -= mean / h;
+    } else { /* a factor may be 0 or infinite by itself */
+        *plus -= w * exp(r[AT] + e);
+        *minus -= w * exp(r[AT] - e);
+    }
+}
+
+/* A strip's sums at centre + u_k and centre - u_k, E being u_k's predictors: what is linear in E is
+ * left out, but for the identity. part (strips x (2 K + 1)): those, and what the rows say at the
+ * centre. */
+__global__ static void look_in_pairs(sgfsi_link link, bool weighted, int64_t n, int64_t K,
+                                     int64_t strip_rows, const double *E, const double *row,
+                                     double *part) {
+    int64_t t = item(), strip = t / K, k = t % K, i = strip * strip_rows;
+    int64_t end = i + strip_rows < n ? i + strip_rows : n;
+    double plus = 0, minus = 0, *to = part + strip * (2 * K + 1);
+    product up = {1, 0}, down = {1, 0};
+    if (i >= n) return;
+    if (k == 0) {
+        double fixed = 0;
+        for (int64_t j = i; j < end; j++) fixed += row[j * ROW + FIXED];
+        to[2 * K] += fixed;
+    }
+    for (; link == SGFSI_LOGIT && !weighted && i + FOUR <= end; i += FOUR) {
+        const double *r = row + i * ROW;
+        double e[FOUR];
+        bool calm = true;
+#pragma unroll
+        for (int q = 0; q < FOUR; q++) {
+            e[q] = E[(i + q) * K + k];
+            calm = calm && fabs(e[q]) < TOGETHER_AT_MOST;
+        }
+        if (!calm) {
+            for (int q = 0; q < FOUR; q++) logit_row(r + q * ROW, e[q], &plus, &minus);
+            continue;
+        }
+#pragma unroll
+        for (int q = 0; q < FOUR; q++) {
+            double h = exp(e[q]), A = r[q * ROW + LESS], B = r[q * ROW + MORE];
+            up.x *= A + B * h;
+            down.x *= A * h + B;
+        }
+        carry(&up);
+        carry(&down);
+    }
+    for (; i < end; i++) {
+        const double *r = row + i * ROW;
+        double e = E[i * K + k];
+        if (link == SGFSI_LOGIT) logit_row(r, e, &plus, &minus);
+        else if (link == SGFSI_LOG) log_row(r, e, &plus, &minus);
+        else if (r[WEIGHT] > 0) {
+            plus += r[WEIGHT] * e * (r[AT] - 0.5 * e);
+            minus += r[WEIGHT] * e * (-r[AT] - 0.5 * e);
+        }
+    }
+    to[k] += plus - log_of(up);
+    to[K + k] += minus - log_of(down);
+}
+
+/* Sums of all rows (2 K + 1) and what is linear in E to log densities, plus and minus in turn. */
+__global__ static void finish_pairs(int64_t K, sgfsi_link link, const double *sums,
+                                    const double *linear, const double *even, double *plus,
+                                    double *minus) {
+    int64_t k = item();
+    if (k >= K) return;
+    double add = link == SGFSI_LINEAR ? 0 : linear[k];
+    plus[k] = sums[k] + (sums[2 * K] + add);
+    minus[k] = sums[K + k] + (sums[2 * K] - add) + (link == SGFSI_LOGIT ? even[k] : 0);
+}
+
+/* The linear parts of K pairs, and all parts together. */
+static void finish(lane *l, const kept_glm *g, const sgfsi_glm_places *at, const double *theta,
+                   const double *sums, double *room, double *plus, double *minus) {
+    const double one = 1, none = 0;
+    int64_t K = at->K;
+    for (int side = 0; side < 2; side++)
+        (void)fine(l,
+                   cublasDgemv(l->blas, CUBLAS_OP_T, static_cast<int>(g->p), static_cast<int>(K),
+                               &one, theta, static_cast<int>(at->stride),
+                               side == 0 ? g->linear : g->even, 1, &none, room + side * K, 1),
+                   "a product");
+    EACH(l, finish_pairs, K, K, g->link, sums, room, room + K, plus, minus);
+}
+
+static void ask_pairs(lane *l, const kept_glm *g, const sgfsi_glm_places *at, const double *theta,
+                      const double *centre, double *plus, double *minus) {
+    const tiles t = tiles_of(g, at->K);
+    int64_t K = at->K, p = g->p, width = 2 * K + 1;
+    double *part = scratch_of(l, (t.strips + 1) * width + 2 * K + t.n * (K + 1 + ROW) +
+                                     (g->X != nullptr ? 0 : t.n * p));
+    if (part == nullptr) return;
+    double *sums = part + t.strips * width, *row = sums + width + 2 * K, *eta = row + t.n * ROW,
+           *E = eta + t.n, *room = E + t.n * K;
+    size_t bytes = static_cast<size_t>(t.strips * width) * sizeof *part;
+    (void)fine(l, cudaMemsetAsync(part, 0, bytes, l->stream), "zeros");
+    for (int64_t first = 0; first < g->rows; first += t.n) {
+        int64_t n = least(t.n, g->rows - first);
+        const double *X = rows_at(l, g, first, n, room);
+        predict(l, g, n, 1, X, centre, p, eta);
+        EACH(l, centre_rows, n, *g, first, n, eta, row);
+        predict(l, g, n, K, X, theta, at->stride, E);
+        EACH(l, look_in_pairs, t.strips * K, g->link, g->weight != nullptr, n, K, t.strip_rows, E,
+             row, part);
+    }
+    add_up(l, t.strips, width, part, sums);
+    finish(l, g, at, theta, sums, sums + width, plus, minus);
+}
+
+/* Of a logistic model without weights: two factors of each row (cuda_glm.cuh), and what it says at
+ * the centre. */
+__global__ static void centre_factors(kept_glm g, const double *eta, double *factor,
+                                      double *fixed) {
+    int64_t i = item();
+    if (i >= g.rows) return;
+    double a = predictor(g, i, eta[i]);
+    factor[2 * i] = exp(fmin(0.0, -a));
+    factor[2 * i + 1] = exp(fmin(0.0, a));
+    fixed[i] = g.y[i] * a - fmax(a, 0.0);
+}
+
+/* The sum of n numbers, a part of it by each block. */
+__global__ static void add_rows(int64_t n, int64_t blocks, const double *x, double *part) {
+    __shared__ double sum[THREADS];
+    int me = static_cast<int>(threadIdx.x);
+    double own = 0;
+    for (int64_t i = blockIdx.x * THREADS + me; i < n; i += blocks * THREADS) own += x[i];
+    sum[me] = own;
+    for (int half = THREADS / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (me < half) sum[me] += sum[me + half];
+    }
+    if (me == 0) part[blockIdx.x] = sum[0];
+}
+
+/* The same in one kernel, where pair_bytes says so. */
+static void ask_products(lane *l, const kept_glm *g, const sgfsi_glm_places *at,
+                         const double *theta, const double *centre, double *plus, double *minus,
+                         double *wild) {
+    constexpr int64_t BLOCKS = 128;
+    int64_t K = at->K, n = g->rows, chunks = pair_chunks(n), width = 2 * K;
+    double *factor = scratch_of(l, 4 * n + BLOCKS + (chunks + 2) * width + 1);
+    if (factor == nullptr) return;
+    double *fixed = factor + 2 * n, *eta = fixed + n, *lots = eta + n, *part = lots + BLOCKS,
+           *sums = part + chunks * width;
+    (void)fine(l, cudaMemsetAsync(wild, 0, sizeof *wild, l->stream), "zeros");
+    predict(l, g, n, 1, g->X, centre, g->p, eta);
+    EACH(l, centre_factors, n, *g, eta, factor, fixed);
+    multiply_pairs(l, g, K, at->stride, theta, factor, part, wild);
+    TOGETHER(l, add_rows, BLOCKS, THREADS, n, BLOCKS, fixed, lots);
+    add_up(l, BLOCKS, 1, lots, sums + width);
+    add_up(l, chunks, width, part, sums);
+    finish(l, g, at, theta, sums, sums + width + 1, plus, minus);
+}
+
+/* ---- the operations -------------------------------------------------------------------------- */
+
+/* false: a predictor was too large for the products. */
+static bool answer_pairs(lane *l, const kept_glm *g, const sgfsi_glm_places *at, bool products) {
+    int64_t K = at->K, p = g->p;
+    double wild = 0;
+    if (!begin(l, K * at->stride + p + 2 * (2 * K + 1))) { /* answers lie twice */
+        lose(at->loglik, K);
+        lose(at->minus, K);
+        return true;
+    }
+    const double *theta = up(l, K * at->stride, at->theta), *centre = up(l, p, at->centre);
+    double *plus = take(l, K), *minus = take(l, K), *there = take(l, 1);
+    if (products) ask_products(l, g, at, theta, centre, plus, minus, there);
+    else ask_pairs(l, g, at, theta, centre, plus, minus);
+    down(l, K, plus, at->loglik);
+    down(l, K, minus, at->minus);
+    if (products) down(l, 1, there, &wild);
+    settle(l);
+    return wild == 0 || !works(l);
+}
+
+static void answer_places(lane *l, const kept_glm *g, const sgfsi_glm_places *at) {
+    int64_t K = at->K, p = g->p;
+    int64_t G = at->G != nullptr ? K * p : 0, info = at->info != nullptr ? p * p : 0;
+    if (!begin(l, K * at->stride + 2 * (K + 1 + p + G + info))) {
+        lose(at->loglik, K);
+        if (at->G != nullptr) lose(at->G, G);
+        if (at->info != nullptr) lose(at->info, info);
+        return;
+    }
+    /* All is taken before more scratch is, which may give the strip free. */
+    const double *theta = up(l, K * at->stride, at->theta);
+    double *loglik = take(l, K), *sums = take(l, 1 + p + G), *to = take(l, info);
+    if (K == 1 && p <= WARP * WIDEST) {
+        ask_one(l, g, theta, sums);
+        down(l, 1, sums, at->loglik);
+        if (at->G != nullptr) down(l, p, sums + 1, at->G);
+    } else {
+        ask_many(l, g, at, theta, loglik, G > 0 ? sums : nullptr);
+        down(l, K, loglik, at->loglik);
+        if (G > 0) down(l, G, sums, at->G);
+    }
+    if (at->info != nullptr) {
+        ask_information(l, g, theta, to);
+        down(l, info, to, at->info);
+    }
+    settle(l);
+}
+
+void cuda_ask_glm(const sgfs_device *dev, const void *glm, const sgfsi_glm_places *at) {
+    const kept_glm *g = static_cast<const kept_glm *>(glm);
+    lane *l = lane_of(dev);
+    if (at->centre == nullptr) answer_places(l, g, at);
+    else if (pair_bytes(g, at->K) == 0 || !answer_pairs(l, g, at, true))
+        (void)answer_pairs(l, g, at, false);
+}
+
+/* ---- keeping --------------------------------------------------------------------------------- */
+
+/* What each of n rows from `first` on counts in sums of w y x, or of w x. */
+__global__ static void count_targets(kept_glm g, int64_t first, int64_t n, bool y, double *out) {
+    int64_t i = item();
+    if (i < n) out[i] = weight_of(g, first + i) * (y ? g.y[first + i] : 1);
+}
+
+/* linear and even, by tiles. */
+static void sum_targets(lane *l, kept_glm *g) {
+    int64_t n = least(most(ELEMENTS / g->p, 1), g->rows);
+    double *counts = scratch_of(l, n + (g->X != nullptr ? 0 : n * g->p));
+    if (counts == nullptr) return;
+    for (int64_t first = 0; first < g->rows; first += n) {
+        int64_t now = least(n, g->rows - first);
+        const double *X = rows_at(l, g, first, now, counts + n);
+        for (int side = 0; side < 2; side++) {
+            EACH(l, count_targets, now, *g, first, now, side == 0, counts);
+            sum_rows(l, g, now, 1, X, counts, first > 0 ? 1 : 0, side == 0 ? g->linear : g->even);
+        }
+    }
+    settle(l);
+}
+
+/* n numbers there; from NULL: whatever they are. */
+static bool make(double **to, int64_t n, const double *from) {
+    size_t bytes = static_cast<size_t>(n) * sizeof **to;
+    if (cudaMalloc(reinterpret_cast<void **>(to), bytes) != cudaSuccess) {
+        *to = nullptr;
+        return false;
+    }
+    return from == nullptr || cudaMemcpy(*to, from, bytes, cudaMemcpyHostToDevice) == cudaSuccess;
+}
+
+void cuda_drop_glm(const sgfs_device *dev, void *glm) {
+    kept_glm *g = static_cast<kept_glm *>(glm);
+    (void)lane_of(dev);
+    for (double *A : {g->X, g->y, g->weight, g->offset, g->linear, g->even}) (void)cudaFree(A);
+    delete g;
+}
+
+/* An eighth of the memory stays free, as beside the rows; without it they are not stored twice. */
+void *cuda_keep_glm(const sgfs_device *dev, const void *kept, const sgfsi_glm *s) {
+    constexpr int64_t SOME = 1 << 20;
+    lane *l = lane_of(dev);
+    size_t left = 0, all = 0;
+    kept_glm *g = works(l) ? new (std::nothrow) kept_glm() : nullptr;
+    if (g == nullptr) return nullptr;
+    g->link = s->link;
+    g->rows = s->rows;
+    g->p = s->p;
+    g->kept = kept;
+    bool fits = s->rows > 0 && s->p > 0 && make(&g->y, s->rows, s->y) &&
+                (s->weight == nullptr || make(&g->weight, s->rows, s->weight)) &&
+                (s->offset == nullptr || make(&g->offset, s->rows, s->offset)) &&
+                make(&g->linear, s->p, nullptr) && make(&g->even, s->p, nullptr) &&
+                cudaMemGetInfo(&left, &all) == cudaSuccess;
+    double wanted = static_cast<double>(s->rows) * static_cast<double>(s->p) * sizeof(double);
+    if (fits && wanted < static_cast<double>(left) - static_cast<double>(all) / 8)
+        (void)make(&g->X, s->rows * s->p, nullptr);
+    (void)cudaGetLastError(); /* where it failed, rows are gathered */
+    for (int64_t first = 0; fits && g->X != nullptr && first < s->rows; first += SOME)
+        gather_rows(l, kept, nullptr, first, least(SOME, s->rows - first), g->X + first * s->p);
+    if (fits) sum_targets(l, g);
+    if (fits && works(l)) return g;
+    cuda_drop_glm(dev, g);
+    return nullptr;
+}

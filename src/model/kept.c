@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ * kept.c: see kept.h.
+ */
+#include "model/kept.h"
+
+#include <string.h>
+
+static void drop_glm(const void *user, void *glm) {
+    const sgfs_device *dev = user;
+    dev->ops->drop_glm(dev, glm);
+}
+
+static bool fits(const sgfs_model *m) {
+    const sgfs_data *d = m->data;
+    return m->kind->glm != NULL && m->gatherer.whole && d->has_target && d->elsewhere == NULL &&
+           d->groups == NULL && m->ctx.comm->size == 1 && m->ctx.device->ops->ask_glm != NULL;
+}
+
+/* As the link takes them. false: one of them cannot be, about which the host will complain. */
+static bool read_targets(const sgfs_model *m, double *y, double *constant) {
+    const sgfs_data *d = m->data;
+    const sgfs_glm_kind *k = m->kind->glm;
+    sgfsi_data_rows_range(d, 0, d->N, NULL, y);
+    for (int64_t i = 0; i < d->N; i++) {
+        if (m->kind->allows != NULL && !m->kind->allows(y[i])) return false;
+        double w = d->weight != NULL ? d->weight[i] : 1;
+        if (k->constant != NULL && w > 0) *constant += w * k->constant(m, y[i]);
+        if (k->target != NULL) y[i] = k->target(m, y[i]);
+    }
+    return true;
+}
+
+sgfs_status sgfsi_kept_open(sgfs_model *m, sgfs_err *err) {
+    const sgfs_data *d = m->data;
+    const sgfs_device *dev = m->ctx.device;
+    if (!fits(m)) return SGFS_OK;
+    sgfsi_arena own = {NULL};
+    sgfsi_kept *kept = sgfsi_arena_alloc(&m->arena, 1, sizeof *kept);
+    double *y = SGFSI_DOUBLES(&own, d->N), constant = 0;
+    sgfs_status status =
+        kept != NULL && y != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the targets");
+    if (status == SGFS_OK && read_targets(m, y, &constant)) {
+        const sgfsi_glm glm = {.link = m->kind->glm->link,
+                               .rows = d->N,
+                               .p = d->p,
+                               .y = y,
+                               .weight = d->weight,
+                               .offset = d->offset};
+        *kept = (sgfsi_kept){.device = dev, .constant = constant};
+        kept->glm = dev->ops->keep_glm(dev, m->gatherer.kept, &glm);
+        if (kept->glm != NULL && !sgfsi_arena_keep(&m->arena, drop_glm, dev, kept->glm)) {
+            dev->ops->drop_glm(dev, kept->glm);
+            status = sgfsi_fail_memory(err, "the targets");
+        } else if (kept->glm != NULL) {
+            m->kept = kept;
+        }
+    }
+    sgfsi_arena_free(&own);
+    return status;
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+/* `count` rows of p numbers become rows of D, with zeros behind, in place. */
+static void widen(int64_t count, int64_t p, int64_t D, double *A) {
+    for (int64_t k = count - 1; D > p && k >= 0; k--) {
+        memmove(A + k * D, A + k * p, (size_t)p * sizeof *A);
+        memset(A + k * D + p, 0, (size_t)(D - p) * sizeof *A);
+    }
+}
+
+static sgfs_status ask(const sgfs_model *m, const sgfsi_glm_places *at, sgfs_err *err) {
+    const sgfs_device *dev = m->kept->device;
+    dev->ops->ask_glm(dev, m->kept->glm, at);
+    if (dev->ops->trouble == NULL || dev->ops->trouble(dev) == NULL) return SGFS_OK;
+    return sgfsi_device_explain(dev, SGFS_ENUMERIC, err);
+}
+
+sgfs_status sgfsi_kept_places(const sgfs_model *m, int64_t K, const double *theta, double *loglik,
+                              double *G, double *info, sgfs_err *err) {
+    const sgfsi_glm_places at = {
+        .K = K, .stride = m->D, .theta = theta, .loglik = loglik, .G = G, .info = info};
+    int64_t p = m->data->p, D = m->D;
+    sgfs_status status = ask(m, &at, err);
+    if (G != NULL) widen(K, p, D, G);
+    if (info == NULL) return status;
+    widen(p, p, D, info);
+    memset(info + p * D, 0, (size_t)((D - p) * D) * sizeof *info);
+    for (int64_t i = 0; i < p; i++)
+        memset(info + i * D + i + 1, 0, (size_t)(D - 1 - i) * sizeof *info);
+    return status;
+}
+
+sgfs_status sgfsi_kept_pairs(const sgfs_model *m, const double *centre, int64_t K, const double *U,
+                             double *plus, double *minus, sgfs_err *err) {
+    const sgfsi_glm_places at = {
+        .K = K, .stride = m->D, .theta = U, .centre = centre, .loglik = plus, .minus = minus};
+    return ask(m, &at, err);
+}
+
+void sgfsi_kept_finish(const sgfs_model *m, const double *theta, double *loglik, double *G,
+                       double *info) {
+    const sgfs_glm_kind *k = m->kind->glm;
+    if (k->finish != NULL) k->finish(m, theta, m->data->total, loglik, G, info);
+    *loglik += m->kept->constant;
+}
