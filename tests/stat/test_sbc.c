@@ -295,8 +295,8 @@ static void test_exact_is_calibrated(void **state) {
 }
 
 /* Rows that were marked in one scan before the chain began, as for a sketch, where four of ten
- * moves are too long for the marks; 48 of them, as fewer have more marks than time. Of a linear model
- * there would be no marks: its posterior is the proposals' Gaussian, which must not pass here. */
+ * moves are too long for the marks; 48 rows, as fewer have more marks than time. The Gaussian at
+ * the mode, for which nothing is asked, must not pass. */
 static void test_marked_rows_are_calibrated(void **state) {
     (void)state;
     static const setting enough[] = {MARKED("0.999"), {NULL, NULL}},
