@@ -244,13 +244,6 @@ static void record(sgfsi_chain *w, const sgfs_iteration *now, const sgfsi_output
     if (w->status != SGFS_OK) explain_failure(w);
 }
 
-sgfs_iteration sgfsi_chain_next(const sgfsi_chain *w) {
-    const sgfsi_plan *plan = w->plan;
-    sgfs_iteration now = {.t = w->t + 1, .warmup = plan->warmup, .draws = plan->draws};
-    now.want_lp = now.t > plan->warmup && (now.t - plan->warmup) % plan->thin == 0;
-    return now;
-}
-
 bool sgfsi_chain_step(sgfsi_chain *w, int64_t count, const sgfsi_output *out) {
     const sgfs_iteration now = sgfsi_chain_next(w);
     sgfs_status status = w->sampler.kind->step_together != NULL

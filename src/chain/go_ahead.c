@@ -23,6 +23,21 @@ void sgfsi_run_close_ahead(sgfs_run *run) {
     run->walks = NULL;
 }
 
+sgfs_iteration sgfsi_chain_next(const sgfsi_chain *w) {
+    const sgfsi_plan *plan = w->plan;
+    sgfs_iteration now = {.t = w->t + 1, .warmup = plan->warmup, .draws = plan->draws};
+    now.want_lp = now.t > plan->warmup && (now.t - plan->warmup) % plan->thin == 0;
+    return now;
+}
+
+void sgfsi_run_set_goals(sgfs_run *run, int64_t iterations) {
+    for (int64_t c = 0; c < run->plan.chains; c++) {
+        sgfsi_chain *w = &run->chain[c];
+        int64_t left = run->plan.warmup + run->plan.draws - w->t;
+        w->goal = w->t + (iterations < left ? iterations : left);
+    }
+}
+
 int64_t sgfsi_chain_reach(const sgfsi_chain *w) {
     if (w->sampler.ahead == NULL) return w->goal;
     int64_t reach = w->t + sgfsi_ahead_reach(&w->sampler);

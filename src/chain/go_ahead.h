@@ -11,6 +11,8 @@ void sgfsi_run_close_ahead(sgfs_run *run);
 /* As much of each chain's stretch as the device makes at once; nothing where it makes none. Its
  * seconds are shared out among the chains. */
 void sgfsi_run_go_ahead(sgfs_run *run);
+/* Before a stretch of so many iterations: each chain's last one. */
+void sgfsi_run_set_goals(sgfs_run *run, int64_t iterations);
 /* The last iteration that a chain may make now: its goal, or as far as the device has gone ahead.
  * */
 int64_t sgfsi_chain_reach(const sgfsi_chain *w);

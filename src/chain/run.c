@@ -234,10 +234,7 @@ sgfs_status sgfs_run_step(sgfs_run *run, int64_t iterations, sgfs_err *err) {
     if (run->closed) return sgfsi_fail(err, SGFS_EUSAGE, "The run is closed: no further steps.");
     int64_t chains = run->plan.chains, side = is_together(run) ? chains : 1;
     double before = sgfsi_now();
-    for (int64_t c = 0; c < chains; c++) {
-        int64_t left = total_of(run) - run->chain[c].t;
-        run->chain[c].goal = run->chain[c].t + (iterations < left ? iterations : left);
-    }
+    sgfsi_run_set_goals(run, iterations);
     sgfsi_scope scope = sgfsi_context_enter(&run->model->ctx);
     do {
         sgfsi_run_go_ahead(run);

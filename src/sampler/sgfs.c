@@ -27,9 +27,6 @@
 #include "base/rng.h"
 #include "sampler/sgfs_matrix.h"
 
-/* Statistics of a draw beside those of every stochastic gradient. */
-enum { RIDGES = SGFSI_OWN_STATS, ALPHA, PHASE, STATS };
-
 typedef sgfsi_sgfs_settings settings;
 typedef struct sgfs {
     sgfsi_sgfs_matrix K;
@@ -48,9 +45,7 @@ static sgfs_status open_sgfs(sgfs_sampler *sampler, sgfs_err *err) {
     s->anneal = ((const settings *)sampler->settings)->anneal;
     sgfs_status status = sgfsi_cycle_check(s->anneal.cycles, s->anneal.explore, sampler->plan, err);
     if (status == SGFS_OK) status = sgfsi_sgfs_matrix_open(&s->K, sampler, err);
-    sampler->average[0] = &s->K.scores.I1;
-    sampler->average[1] = s->K.by_model ? &s->K.model.I1 : NULL;
-    sampler->factor = &s->K.L;
+    sgfsi_sgfs_ahead_open(&s->K, sampler);
     return status;
 }
 
@@ -118,9 +113,9 @@ static sgfs_status step(sgfs_sampler *sampler, const sgfs_iteration *now, double
     stats[SGFSI_GRAD_NORM] = sqrt(sgfsi_dot(dev, e->D, s->G, s->G));
     double size = solve_step(sampler, s, now->t, at.alpha, at.explores, s->G);
     sgfsi_axpy(dev, e->D, size, s->G, theta);
-    stats[RIDGES] = (double)sampler->interventions - before;
-    stats[ALPHA] = at.alpha;
-    stats[PHASE] = at.phase;
+    stats[SGFSI_SGFS_RIDGES] = (double)sampler->interventions - before;
+    stats[SGFSI_SGFS_ALPHA] = at.alpha;
+    stats[SGFSI_SGFS_PHASE] = at.phase;
     sampler->exploring = at.explores;
     return SGFS_OK;
 }
@@ -130,13 +125,7 @@ static bool ahead(sgfs_sampler *sampler, const sgfs_iteration *now, struct sgfsi
                   double *stats) {
     sgfs *s = sampler->state;
     sgfsi_alpha at = sgfsi_anneal_at(&s->anneal, now);
-    if (!s->filled || !sgfsi_sgfs_ahead(&s->K, sampler, now, &at, step)) return false;
-    stats[SGFSI_STEP_SIZE] = 2 / sampler->eval.gamma / (1 + at.alpha * at.alpha);
-    stats[RIDGES] = 0;
-    stats[ALPHA] = at.alpha;
-    stats[PHASE] = at.phase;
-    sampler->exploring = at.explores;
-    return true;
+    return s->filled && sgfsi_sgfs_ahead(&s->K, sampler, now, &at, step, stats);
 }
 
 static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
@@ -147,8 +136,9 @@ static void fields(const sgfs_sampler *sampler, sgfsi_fields *list) {
     sgfsi_fields_leave(list);
 }
 
-static const char *const stats[] = {SGFSI_GRADIENT_STATS, [RIDGES] = "ridges", [ALPHA] = "alpha",
-                                    [PHASE] = SGFSI_STAT_PHASE, [STATS] = NULL};
+static const char *const stats[] = {
+    SGFSI_GRADIENT_STATS, [SGFSI_SGFS_RIDGES] = "ridges", [SGFSI_SGFS_ALPHA] = "alpha",
+    [SGFSI_SGFS_PHASE] = SGFSI_STAT_PHASE, [SGFSI_SGFS_STATS] = NULL};
 
 static const char *const tuned[] = {"sampler.epsilon", "sampler.alpha=0,1,2,4", NULL};
 

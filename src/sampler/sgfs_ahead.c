@@ -30,8 +30,14 @@ static void renew(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler, const sgfs_
     sgfsi_sgfs_matrix_restore(k);
 }
 
-bool sgfsi_sgfs_ahead(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler, const sgfs_iteration *now,
-                      const sgfsi_alpha *at, sgfsi_walk_step *step) {
+void sgfsi_sgfs_ahead_open(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler) {
+    sampler->average[0] = &k->scores.I1;
+    sampler->average[1] = k->by_model ? &k->model.I1 : NULL;
+    sampler->factor = &k->L;
+}
+
+bool sgfsi_sgfs_ahead(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, const sgfs_iteration *now,
+                      const sgfsi_alpha *at, sgfsi_walk_step *step, double *stats) {
     bool due = sgfsi_sgfs_matrix_due(k, now), by_model = now->t <= now->warmup && k->by_model;
     if (!k->B.is_fisher || k->fades || k->ridge > 0) return false;
     if (k->source == SGFSI_FROM_NOTHING) return false;
@@ -43,5 +49,10 @@ bool sgfsi_sgfs_ahead(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler, const s
     step->size = 2 / (1 + at->alpha * at->alpha);
     step->noise = at->explores ? 0 : at->alpha;
     step->prior = at->explores || k->prior == NULL ? 0 : sqrt(k->share - 1);
+    stats[SGFSI_STEP_SIZE] = step->size / sampler->eval.gamma;
+    stats[SGFSI_SGFS_RIDGES] = 0;
+    stats[SGFSI_SGFS_ALPHA] = at->alpha;
+    stats[SGFSI_SGFS_PHASE] = at->phase;
+    sampler->exploring = at->explores;
     return true;
 }

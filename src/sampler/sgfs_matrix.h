@@ -28,6 +28,14 @@ typedef struct sgfsi_sgfs_settings {
     const char *warmup_by, *preset;
 } sgfsi_sgfs_settings;
 
+/* Statistics of a draw beside those of every stochastic gradient. */
+enum {
+    SGFSI_SGFS_RIDGES = SGFSI_OWN_STATS,
+    SGFSI_SGFS_ALPHA,
+    SGFSI_SGFS_PHASE,
+    SGFSI_SGFS_STATS
+};
+
 /* B of eq. 11 where it is not K itself. */
 typedef struct sgfsi_injected {
     bool is_fisher, adapts; /* B = K; B follows K's diagonal */
@@ -85,8 +93,10 @@ void sgfsi_sgfs_matrix_pass_on(sgfsi_sgfs_matrix *k, const sgfs_iteration *now);
 void sgfsi_sgfs_matrix_restore(sgfsi_sgfs_matrix *k);
 /* A step and its matrix without the arithmetic, which *step says (sgfs_ahead.c). False, and nothing
  * has changed: it is not one that can be said. */
-bool sgfsi_sgfs_ahead(sgfsi_sgfs_matrix *k, const sgfs_sampler *sampler, const sgfs_iteration *now,
-                      const sgfsi_alpha *at, struct sgfsi_walk_step *step);
+bool sgfsi_sgfs_ahead(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, const sgfs_iteration *now,
+                      const sgfsi_alpha *at, struct sgfsi_walk_step *step, double *stats);
+/* While opening: what of the matrix such steps change. */
+void sgfsi_sgfs_ahead_open(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler);
 
 void sgfsi_sgfs_matrix_fields(sgfsi_sgfs_matrix *k, sgfsi_fields *list);
 
