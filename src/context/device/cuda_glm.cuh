@@ -36,11 +36,12 @@ __device__ static inline double log_of(const product &p) {
 void add_up(lane *l, int64_t strips, int64_t count, const double *part, double *out);
 
 /* cuda_pairs.cu: products of logistic factors in one kernel with the predictors. */
-/* How many chunks of rows there are, and what a block of threads wants to share: 0: it does not fit. */
+/* How many chunks of rows there are, and what a block of threads wants to share: 0: it does not
+ * fit. */
 int64_t pair_chunks(int64_t rows);
 int64_t pair_bytes(const kept_glm *g, int64_t K);
-/* part (chunks x 2 K): minus the logarithms of the products at centre + theta_k and centre - theta_k;
- * factor: two numbers for each row (A and B of cuda_glm.cu); *wild becomes 1 where a predictor of
- * theta_k is too large for one exp. */
+/* part (chunks x 2 K): minus the logarithms of the products at centre + theta_k and centre -
+ * theta_k; factor: two numbers for each row (A and B of cuda_glm.cu); *wild becomes 1 where a
+ * predictor of theta_k is too large for one exp. */
 void multiply_pairs(lane *l, const kept_glm *g, int64_t K, int64_t stride, const double *theta,
                     const double *factor, double *part, double *wild);

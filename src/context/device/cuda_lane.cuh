@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * cuda_lane.cuh: what the files of the plug-in for NVIDIA GPUs share (cuda_plugin.cu). The only header
- * that includes CUDA's.
+ * cuda_lane.cuh: what the files of the plug-in for NVIDIA GPUs share (cuda_plugin.cu). The only
+ * header that includes CUDA's.
  *
  * Each thread that calls has a lane of its own on the GPU: a stream, in which its operations follow
  * each other, and a strip of numbers that lies twice, in pinned memory of the host and on the GPU.
@@ -95,8 +95,8 @@ __device__ static inline void add_product(double sum[2], double x, double y) {
 }
 #endif
 
-/* The same for X 16 x 4, of which the thread has x[0] of row i and x[1] of row 8 + i, and of the sum
- * two numbers of each of these rows. */
+/* The same for X 16 x 4, of which the thread has x[0] of row i and x[1] of row 8 + i, and of the
+ * sum two numbers of each of these rows. */
 __device__ static inline void add_product_16(double sum[4], const double x[2], double y) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
@@ -109,8 +109,8 @@ __device__ static inline void add_product_16(double sum[4], const double x[2], d
 #endif
 }
 
-/* Memory that a block shares, as much as its launch asks for, and copies to it of a number each that
- * go on while the block works, in lots: all but the `later` last ones are there. */
+/* Memory that a block shares, as much as its launch asks for, and copies to it of a number each
+ * that go on while the block works, in lots: all but the `later` last ones are there. */
 #ifndef POOL
 #define POOL(name) extern __shared__ double name[]
 #define TOGETHER_IN(l, kernel, blocks, threads, bytes, ...)                                        \

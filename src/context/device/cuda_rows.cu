@@ -123,7 +123,8 @@ void *cuda_keep_rows(const sgfs_device *dev, const sgfsi_stored *s) {
 /* ---- batches --------------------------------------------------------------------------------- */
 
 template <typename T>
-__global__ static void gather(int64_t n, kept_rows k, const int64_t *row, int64_t first, double *X) {
+__global__ static void gather(int64_t n, kept_rows k, const int64_t *row, int64_t first,
+                              double *X) {
     int64_t p = k.features + k.intercept, at = item();
     if (at >= n * p) return;
     int64_t i = at / p, j = at % p - k.intercept;
@@ -137,7 +138,8 @@ __global__ static void gather(int64_t n, kept_rows k, const int64_t *row, int64_
     X[at] = x;
 }
 
-void gather_rows(lane *l, const void *kept, const int64_t *at, int64_t first, int64_t n, double *X) {
+void gather_rows(lane *l, const void *kept, const int64_t *at, int64_t first, int64_t n,
+                 double *X) {
     const kept_rows *k = static_cast<const kept_rows *>(kept);
     int64_t count = n * (k->features + k->intercept);
     switch (k->type) {
