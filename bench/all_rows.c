@@ -35,6 +35,14 @@ static double *numbers(int64_t n, double scale, uint64_t seed) {
     return x;
 }
 
+/* As a sampler has places that it hands over again and again. */
+static double *lent(const sgfs_device *dev, int64_t n, const double *from, sgfsi_arena *arena) {
+    double *x = sgfsi_device_lend(dev, n, arena);
+    if (x == NULL) give_up("no memory");
+    memcpy(x, from, (size_t)n * sizeof *x);
+    return x;
+}
+
 /* The best of some, as others may use the machine. */
 static double time_of(const sgfs_device *dev, const void *glm, const sgfsi_glm_places *at) {
     double best = 1e9;
@@ -69,12 +77,13 @@ static void measure(const sgfs_device *dev, size is) {
     const sgfsi_glm model = {.link = SGFSI_LOGIT, .rows = is.N, .p = is.p, .y = y};
     void *kept = dev->ops->keep_rows(dev, &rows);
     void *glm = kept != NULL ? dev->ops->keep_glm(dev, kept, &model) : NULL;
+    sgfsi_arena arena = {NULL};
     if (glm == NULL) {
         printf("%9lld x %3lld: no room\n", (long long)is.N, (long long)is.p);
     } else {
         const sgfsi_glm_places pairs = {.K = is.K,
                                         .stride = is.p,
-                                        .theta = theta,
+                                        .theta = lent(dev, is.K * is.p, theta, &arena),
                                         .centre = centre,
                                         .loglik = out,
                                         .minus = out + is.K};
@@ -88,6 +97,7 @@ static void measure(const sgfs_device *dev, size is) {
         dev->ops->drop_glm(dev, glm);
     }
     if (kept != NULL) dev->ops->drop_rows(dev, kept);
+    sgfsi_arena_free(&arena);
     free(x), free(y), free(theta), free(centre), free(out);
     fflush(stdout);
 }
