@@ -35,8 +35,9 @@ typedef enum sgfsi_purpose {
     SGFSI_PROBE = 42,         /* places and rows that are tried before a chain begins */
     SGFSI_GROUPS = 43,        /* proposals for groups: iteration is that of the chain and term */
     SGFSI_GROUPS_ACCEPT = 44, /* whether they are accepted, and their signs */
-    SGFSI_MARKS = 45          /* sketches: gaps between marks; chain is the part of the rows,
+    SGFSI_MARKS = 45,         /* sketches: gaps between marks; chain is the part of the rows,
                                  * iteration the block */
+    SGFSI_SINGLES = 46        /* effects of groups of one row: tries and whether they are taken */
 } sgfsi_purpose;
 
 /* Uses that share a purpose with iterations count from here on, where no iteration gets to. */

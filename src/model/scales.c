@@ -173,7 +173,7 @@ void sgfsi_scales_to_user(const sgfs_model *m, const double *theta, double *user
             user[t->at + i] = theta[t->at + i] * (i < t->q ? m->scales->unit : 1);
     }
     if (m->scales == NULL || m->scales->icc < 0) return;
-    double variance = M_PI * M_PI / 3;
+    double variance = SGFSI_LATENT_VARIANCE;
     if (sgfsi_is_linear(m)) {
         double known = sgfsi_linear_known_log_sigma(m) + log(m->scales->unit);
         variance = exp(2 * (isnan(known) ? user[m->base - 1] : known));

@@ -22,8 +22,12 @@
  */
 #pragma once
 
+#include <math.h>
+
 #include "model/model.h"
 #include "rows/groups.h"
+
+#define SGFSI_LATENT_VARIANCE (M_PI * M_PI / 3) /* of a logistic model's error */
 
 /* clang-format off */
 /* Rows for the table of the sampler that draws them. */

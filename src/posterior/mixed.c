@@ -11,10 +11,15 @@
 #include <omp.h>
 #include <string.h>
 
+#include "model/linear.h"
 #include "model/prior.h"
 #include "posterior/scores.h"
 
 enum { CHUNK = SGFSI_MIXED_CHUNK, PART_ROWS = 16384, MOST_PARTS = 4096 };
+
+bool sgfsi_mixed_is_gaussian(const sgfs_model *m) {
+    return sgfsi_is_linear(m) && m->prior != NULL && m->prior->kind->quadratic;
+}
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -300,9 +305,8 @@ static sgfs_status transposed(void *user, const sgfsi_block_at *at, const sgfs_b
     return SGFS_OK;
 }
 
-/* out (p) = X'v, v by slot. */
-static sgfs_status gather_transposed(sgfsi_mixed_place *at, const double *v, double *out,
-                                     sgfs_err *err) {
+sgfs_status sgfsi_mixed_transposed(sgfsi_mixed_place *at, const double *v, double *out,
+                                   sgfs_err *err) {
     product p = {at->mixed, v, NULL};
     sgfs_status status = sgfsi_full_sum(&at->full, transposed, &p, at->mixed->p, at->sums, err);
     memcpy(out, at->sums, (size_t)at->mixed->p * sizeof *out);
@@ -520,7 +524,7 @@ sgfs_status sgfsi_mixed_fixed(sgfsi_mixed_place *at, int64_t k, double *L, doubl
                           "the coefficients' precision, with the groups' effects left free, is "
                           "singular");
     sgfsi_mixed_sum(at, take_pull, &w, 0, &none);
-    sgfs_status status = gather_transposed(at, at->f, mean, err);
+    sgfs_status status = sgfsi_mixed_transposed(at, at->f, mean, err);
     if (status != SGFS_OK) return status;
     for (int64_t j = 0; j < p; j++) { /* the prior's pull, linear around the anchor */
         mean[j] += m->pull[j];
@@ -577,7 +581,7 @@ sgfs_status sgfsi_mixed_gradient(sgfsi_mixed_place *at, int64_t k, double *out, 
     sgfs_status status = sgfsi_prior_add(&m->fixed, at->theta, NULL, room, err);
     if (status != SGFS_OK) return status;
     sgfsi_mixed_sum(at, take_residuals, &w, 0, &none);
-    status = gather_transposed(at, at->f, out, err);
+    status = sgfsi_mixed_transposed(at, at->f, out, err);
     if (status != SGFS_OK) return status;
     for (int64_t j = 0; j < m->p; j++) out[j] += room[j];
     sgfsi_mixed_groups(at, k, take_followed, &w, m->p, room);

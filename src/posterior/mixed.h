@@ -79,6 +79,8 @@ typedef struct sgfsi_mixed_place {
     double loglik; /* of all rows */
 } sgfsi_mixed_place;
 
+/* Is the approximation the log likelihood itself, and the prior of the coefficients Gaussian? */
+bool sgfsi_mixed_is_gaussian(const sgfs_model *m);
 /* Rows and groups by slot, without an anchor. */
 sgfs_status sgfsi_mixed_open(sgfsi_mixed *m, const sgfs_model *model, sgfsi_arena *arena,
                              sgfs_err *err);
@@ -103,6 +105,9 @@ void sgfsi_mixed_put(const sgfsi_mixed *m, int64_t k, const double *shape, doubl
 sgfs_status sgfsi_mixed_refresh(sgfsi_mixed_place *at, sgfs_err *err);
 /* out (N by slot) = X d, d of p numbers. */
 sgfs_status sgfsi_mixed_times(sgfsi_mixed_place *at, const double *d, double *out, sgfs_err *err);
+/* out (p) = X'v, v by slot. */
+sgfs_status sgfsi_mixed_transposed(sgfsi_mixed_place *at, const double *v, double *out,
+                                   sgfs_err *err);
 /* The log likelihood of n rows from a slot on, each with its weight; loglik: n, may be NULL. */
 double sgfsi_mixed_chunk(const sgfsi_mixed_place *at, sgfsi_mixed_room *room, const double *theta,
                          int64_t n, const double *y, const double *weight, const double *eta,

@@ -17,6 +17,8 @@
  *     scales   two of them with z fixed (Jacobian sum log diag K), a random walk whose step is
  *              learned in warm-up, and in a linear model sd and sigma together; then all of them
  *              with the effects fixed, by slice sampling, which needs sum u u' and no rows
+ *     singles  in place of beta where most groups of a logistic model have one row
+ *              (groups_singles.c)
  *     means    the sum of an effect, which its coefficient makes up for; no rows either
  *
  * and in a linear model log sigma by slice sampling, which needs the sum of squares.
@@ -98,12 +100,24 @@ static sgfs_status log_posterior(const sgfsi_groups_chain *e, double *lp, sgfs_e
     return sgfsi_mixed_prior(m, e->at.theta, lp, err);
 }
 
+/* accepted: of coefficients, groups, scales. */
+static sgfs_status move_term(sgfsi_groups_chain *e, bool warming, double accepted[3],
+                             sgfs_err *err) {
+    e->a = sgfsi_mixed_ratio(&e->at);
+    sgfsi_groups_move(e, &accepted[1]);
+    accepted[0] = 0;
+    sgfs_status status = e->singles[e->k] ? sgfsi_groups_move_singles(e, warming, &accepted[0], err)
+                                          : sgfsi_groups_move_beta(e, warming, &accepted[0], err);
+    if (status == SGFS_OK) sgfsi_groups_move_scales(e, warming, &accepted[2]);
+    return status;
+}
+
 static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *theta, double *stats,
                         sgfs_err *err) {
     sgfsi_groups_chain *e = s->state;
     const sgfsi_mixed *m = e->mixed;
     bool warming = now->t <= now->warmup;
-    double accepted[3] = {0}, one;
+    double accepted[3] = {0};
     e->t = now->t;
     /* Of the shift: it forgets where the chain began, and is an average from there on. */
     double late = (double)now->t - 0.6 * (double)now->warmup;
@@ -113,15 +127,11 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
     else if (now->t % REFRESH == 0) status = sgfsi_mixed_refresh(&e->at, err);
     stats[ACCEPT] = 0;
     for (e->k = 0; e->k < m->terms && status == SGFS_OK; e->k++) {
-        e->a = sgfsi_mixed_ratio(&e->at);
-        sgfsi_groups_move(e, &one);
-        accepted[1] += one / (double)m->terms;
-        one = 0;
-        status = sgfsi_groups_move_beta(e, warming, &one, err);
-        accepted[0] += one / (double)m->terms;
+        double share[3] = {1, 1, 0};
+        status = e->gaussian ? sgfsi_groups_move_gaussian(e, warming, &share[2], err)
+                             : move_term(e, warming, share, err);
         if (status != SGFS_OK) return status;
-        sgfsi_groups_move_scales(e, warming, &one);
-        accepted[2] += one / (double)m->terms;
+        for (int i = 0; i < 3; i++) accepted[i] += share[i] / (double)m->terms;
         sgfsi_groups_slice_scales(e);
         sgfsi_groups_slice_means(e);
     }
@@ -144,9 +154,19 @@ static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *thet
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static sgfs_status plan_groups(sgfsi_plan *plan, const sgfs_problem *now, sgfs_err *err) {
-    bool many = now->model->data->N > MANY_ROWS; /* the run goes on where that is not enough */
-    sgfsi_plan_lengths(plan, many ? 200 : 500, many ? 300 : 1000, NAN);
+    bool many = now->model->data->N > MANY_ROWS;      /* the run goes on where that is not enough */
+    bool quick = sgfsi_mixed_is_gaussian(now->model); /* scales alone have to be found */
+    if (many) sgfsi_plan_lengths(plan, quick ? 100 : 200, quick ? 160 : 300, NAN);
+    else sgfsi_plan_lengths(plan, 500, 1000, NAN);
     return sgfsi_plan_refuse_start(plan, false, "chains begin around an anchor of their own", err);
+}
+
+/* At the anchor: where the coefficients that rows know without effects lie; and a long step. */
+static void begin_singles(sgfsi_groups_chain *e, int64_t k) {
+    const sgfsi_mixed *m = e->mixed;
+    double R = sgfsi_groups_attenuation(m->shape[k][0]);
+    for (int64_t j = 0; j < m->p; j++) e->shift[k * m->p + j] = m->theta[j] / R;
+    e->step[k * SGFSI_GROUP_STEPS + SGFSI_RIDGE_STEP] = 0;
 }
 
 static sgfs_status open_groups(sgfs_sampler *s, sgfs_err *err) {
@@ -165,6 +185,7 @@ static sgfs_status open_groups(sgfs_sampler *s, sgfs_err *err) {
     bool made = SGFSI_ROOM(s->arena, m->terms * m->p, &e->shift) &&
                 SGFSI_ROOM(s->arena, m->terms * SGFSI_GROUP_STEPS, &e->step) &&
                 SGFSI_ROOM(s->arena, m->p * m->p + m->p, &e->L) &&
+                SGFSI_ROOM(s->arena, m->p * m->p + m->p + 1, &e->sums) &&
                 SGFSI_ROOM(s->arena, m->p + m->base, &e->centre) &&
                 SGFSI_ROOM(s->arena, m->p, &e->d[0], &e->d[1]);
     for (int64_t k = 0; k < m->terms && made; k++) {
@@ -172,6 +193,8 @@ static sgfs_status open_groups(sgfs_sampler *s, sgfs_err *err) {
         made = SGFSI_ROOM(s->arena, t->G * t->q, &e->mean[k], &e->square[k]);
         for (int64_t j = 0; j < SGFSI_GROUP_STEPS; j++)
             e->step[k * SGFSI_GROUP_STEPS + j] = log(1.5 / sqrt(1 + 0.5 * (double)t->G));
+        e->singles[k] = made && sgfsi_groups_has_singles(m, k);
+        if (e->singles[k]) begin_singles(e, k);
         if (first == NULL || !made) continue;
         const sgfsi_mixed_effects *from = &first->at.term[k];
         memcpy(e->at.term[k].shape, from->shape, (size_t)t->scales->count * sizeof(double));
@@ -179,6 +202,7 @@ static sgfs_status open_groups(sgfs_sampler *s, sgfs_err *err) {
         memcpy(e->at.term[k].v, from->v, (size_t)(t->G * t->q) * sizeof(double));
     }
     if (!made) return sgfsi_fail_memory(err, "the sampler");
+    e->gaussian = sgfsi_mixed_is_gaussian(&m->fixed);
     status = sgfsi_groups_keep_open(e, err);
     if (status != SGFS_OK) return status;
     if (first != NULL) {

@@ -12,8 +12,8 @@
 
 /* Iterations and terms that name the stream of a term's groups. */
 enum { SGFSI_GROUP_STREAMS = 2 * SGFSI_MOST_TERMS };
-/* Of random walks of a term: each of its scales, and sd beside sigma. */
-enum { SGFSI_GROUP_STEPS = SGFSI_MOST_SHAPE + 1 };
+/* Of random walks of a term: each of its scales, sd beside sigma or coefficients, log sigma. */
+enum { SGFSI_RIDGE_STEP = SGFSI_MOST_SHAPE, SGFSI_SIGMA_STEP, SGFSI_GROUP_STEPS };
 
 /* Draws of all effects that a chain keeps, evenly spaced: room for so many, and of the draws that the
  * chain hands over number every, 2 every, ... (from 1). When there is no room for a further one,
@@ -28,10 +28,13 @@ typedef struct sgfsi_groups_chain {
     const sgfsi_mixed *mixed; /* the first chain's */
     sgfsi_mixed_place at;
     bool begun;
-    double *shift, *step;      /* terms x p; terms x GROUP_STEPS: log of the random walks' steps */
-    double share;              /* of this iteration in the shift that is learned */
-    double learned;            /* iterations whose shift was learned from */
+    double *shift, *step; /* terms x p; terms x GROUP_STEPS: log of the random walks' steps */
+    bool gaussian;        /* all terms move by sgfsi_groups_move_gaussian */
+    bool singles[SGFSI_MOST_TERMS]; /* the term's coefficients move by sgfsi_groups_move_singles */
+    double share;                   /* of this iteration in the shift that is learned */
+    double learned;                 /* iterations whose shift was learned from */
     double *L, *centre, *d[2]; /* p x p + p; p: centre of beta; p: from there, before and after */
+    double *sums;              /* p x p + p + 1 */
     double *mean[SGFSI_MOST_TERMS], *square[SGFSI_MOST_TERMS]; /* G x q: of effects after warm-up */
     double kept;                                               /* iterations in them */
     sgfsi_groups_kept draws;
@@ -115,6 +118,21 @@ void sgfsi_groups_move(sgfsi_groups_chain *e, double *accepted);
 /* Coefficients, the effects of the term going along. */
 sgfs_status sgfsi_groups_move_beta(sgfsi_groups_chain *e, bool warming, double *accepted,
                                    sgfs_err *err);
+/* The step of Newton's method for the coefficients, after sgfsi_mixed_fixed. */
+sgfs_status sgfsi_groups_newton(sgfsi_groups_chain *e, double *step, sgfs_err *err);
+/* Where most groups of a logistic model's term have one row (groups_singles.c): is it one? Moves of
+ * coefficients, and of these with the scale, after which the effects of such groups are drawn anew.
+ * By how much coefficients are larger than those with the effects integrated out. */
+bool sgfsi_groups_has_singles(const sgfsi_mixed *m, int64_t k);
+sgfs_status sgfsi_groups_move_singles(sgfsi_groups_chain *e, bool warming, double *accepted,
+                                      sgfs_err *err);
+double sgfsi_groups_attenuation(double log_sd);
+/* In place of the first three moves, in a linear model with a Gaussian prior (groups_linear.c):
+ * scales, coefficients and effects, the last two from their law given the scales. */
+sgfs_status sgfsi_groups_move_gaussian(sgfsi_groups_chain *e, bool warming, double *accepted,
+                                       sgfs_err *err);
+/* log sd - log sigma grows by so much, sd^2 + sigma^2 being as it is. */
+void sgfsi_groups_along_ridge(double by, double *log_sd, double *log_sigma);
 /* Two scales or correlations, in turn, and sd with sigma, while z stays; *accepted: which share of
  * them. */
 void sgfsi_groups_move_scales(sgfsi_groups_chain *e, bool warming, double *accepted);

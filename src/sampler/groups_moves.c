@@ -231,6 +231,15 @@ static void leave_groups(void *user, sgfsi_mixed_room *room, int64_t from, int64
     }
 }
 
+sgfs_status sgfsi_groups_newton(sgfsi_groups_chain *e, double *step, sgfs_err *err) {
+    const sgfsi_mixed *m = e->mixed;
+    sgfs_status status = sgfsi_mixed_gradient(&e->at, e->k, step, e->centre + m->p, err);
+    if (status != SGFS_OK) return status;
+    sgfsi_trsv(m->fixed.ctx.near, m->p, e->L, false, step);
+    sgfsi_trsv(m->fixed.ctx.near, m->p, e->L, true, step);
+    return SGFS_OK;
+}
+
 sgfs_status sgfsi_groups_move_beta(sgfsi_groups_chain *e, bool warming, double *accepted,
                                    sgfs_err *err) {
     const sgfsi_mixed *m = e->mixed;
@@ -242,10 +251,8 @@ sgfs_status sgfsi_groups_move_beta(sgfsi_groups_chain *e, bool warming, double *
     if (status != SGFS_OK) return status;
     if (warming) { /* where Newton's step leads from here, less where the approximation has it */
         double *to = e->d[0], share = e->share;
-        status = sgfsi_mixed_gradient(&e->at, e->k, to, e->centre + p, err);
+        status = sgfsi_groups_newton(e, to, err);
         if (status != SGFS_OK) return status;
-        sgfsi_trsv(dev, p, e->L, false, to);
-        sgfsi_trsv(dev, p, e->L, true, to);
         for (int64_t j = 0; j < p; j++)
             shift[j] += share * (theta[j] + to[j] - e->centre[j] - shift[j]);
     }

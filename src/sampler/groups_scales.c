@@ -143,13 +143,11 @@ static bool decide(sgfsi_groups_chain *e, rescaling *r, double *step, bool warmi
 /* sd and sigma with sd^2 + sigma^2 as it is, which is all that groups of one row know of them: a
  * random walk of log sd - log sigma. log(sd^2 + sigma^2) being the other coordinate, the Jacobian is
  * constant. */
-static void along_the_ridge(const sgfsi_groups_chain *e, double by, rescaling *r) {
-    const sgfsi_mixed *m = e->mixed;
-    double difference = r->shape[0] - r->log_sigma, to = difference + by,
-           both = r->shape[0] + 0.5 * log1p(exp(-2 * difference));
-    r->shape[0] = both - 0.5 * log1p(exp(-2 * to));
-    r->log_sigma = both - 0.5 * log1p(exp(2 * to));
-    r->a = exp(2 * (m->theta[m->base - 1] - r->log_sigma));
+void sgfsi_groups_along_ridge(double by, double *log_sd, double *log_sigma) {
+    double difference = *log_sd - *log_sigma, to = difference + by,
+           both = *log_sd + 0.5 * log1p(exp(-2 * difference));
+    *log_sd = both - 0.5 * log1p(exp(-2 * to));
+    *log_sigma = both - 0.5 * log1p(exp(2 * to));
 }
 
 void sgfsi_groups_move_scales(sgfsi_groups_chain *e, bool warming, double *accepted) {
@@ -162,10 +160,13 @@ void sgfsi_groups_move_scales(sgfsi_groups_chain *e, bool warming, double *accep
     sgfsi_uniforms(&accept, tries, uniform);
     *accepted = 0;
     for (int i = 0; i < tries; i++) {
-        int64_t j = i < TRIES ? (TRIES * e->t + i) % count : MOST_SHAPE;
+        int64_t j = i < TRIES ? (TRIES * e->t + i) % count : SGFSI_RIDGE_STEP;
         rescaling r = as_they_are(e);
         if (i < TRIES) r.shape[j] += exp(step[j]) * xi[i];
-        else along_the_ridge(e, exp(step[j]) * xi[i], &r);
+        else {
+            sgfsi_groups_along_ridge(exp(step[j]) * xi[i], &r.shape[0], &r.log_sigma);
+            r.a = exp(2 * (e->mixed->theta[e->mixed->base - 1] - r.log_sigma));
+        }
         *accepted += (double)decide(e, &r, &step[j], warming, uniform[i]) / tries;
     }
 }

@@ -168,6 +168,21 @@ def test_a_run_is_taken_up_bit_for_bit(site):
     assert json.loads(show[0])["params"] == json.loads(show[1])["params"]
 
 
+@pytest.mark.parametrize("model,formula", [("logistic", "y ~ x + (1|row)"), ("logistic", "y ~ x + (1|row) + (1|item)"),
+                                           ("linear", "x ~ z + (1 + z|user) + (1|item)")])
+def test_moves_of_a_model_of_its_own_have_the_same_bits(site, model, formula):
+    """Groups of one row, and linear models: with any number of threads, and taken up."""
+    rows = (site.folder / "codes.csv").read_text().splitlines()
+    write(site.folder / "rows.csv", [f"{rows[0]},row", *(f"{r},{k // 2 if k < 60 else k}" for k, r in enumerate(rows[1:]))])
+    common = ("sample", model, "--data", "rows.csv", "--formula", formula, "--warmup", "30", "--chains", "2", "--overwrite", "-q")
+    site.ok(*common, "--draws", "40", "--threads", "1", "--out", "one.run")
+    site.ok(*common, "--draws", "40", "--threads", "4", "--out", "four.run")
+    site.ok(*common, "--draws", "15", "--out", "part.run")
+    site.ok("sample", "--resume", "part.run", "--draws", "40", "-q")
+    assert np.array_equal(site.draws("one.run"), site.draws("four.run"))
+    assert np.array_equal(site.draws("one.run"), site.draws("part.run"))
+
+
 def test_a_weight_of_two_is_a_row_twice(site):
     rows = (site.folder / "codes.csv").read_text().splitlines()
     write(site.folder / "twice.csv", rows + rows[1:])

@@ -17,6 +17,8 @@ FOLDER = SOURCE / "tests" / "reference"
 PROBLEMS = ("linear", "logistic", "crossed", "poisson", "nothing", "single")
 CHAINS, DRAWS, BATCHES, Z_MOST = 4, 4000, 25, 4.5
 PRIOR = ("--prior-precision", "1", "--group-scale", "1")
+# A Student-t of a million degrees of freedom is a Gaussian but for the moves: those of other models.
+LINEAR = (), ("--prior", "student-t", "--prior-df", "1e6")
 pytestmark = pytest.mark.skipif(not SGFS, reason="SGFS (the program) is not set")
 
 
@@ -66,7 +68,8 @@ def write(path, **columns):
         out.writelines(",".join(map(str, row)) + "\n" for row in zip(*columns.values()))
 
 
-def test_a_linear_model_has_its_closed_form(tmp_path):
+@pytest.mark.parametrize("prior", LINEAR, ids=("gaussian", "student"))
+def test_a_linear_model_has_its_closed_form(tmp_path, prior):
     """Sigma is given, so that everything is Gaussian but the standard deviation of the groups, over which a sum of 801
     terms is left."""
     rng = np.random.default_rng(11)
@@ -88,12 +91,13 @@ def test_a_linear_model_has_its_closed_form(tmp_path):
     point = np.column_stack([centre, sds])
     mean = w @ point
     var = w @ (point - mean) ** 2 + np.append(w @ np.array(spread), 0)
-    draws, seen = sample(tmp_path, "linear", tmp_path / "a.csv", "y ~ x + (1 | g)", "--sigma", "0.9", *PRIOR)
+    draws, seen = sample(tmp_path, "linear", tmp_path / "a.csv", "y ~ x + (1 | g)", "--sigma", "0.9", *PRIOR, *prior)
     assert worst(draws, mean, np.sqrt(var)) < Z_MOST
     assert seen["ess_min"] > DRAWS  # proposals are the posterior given the scale
 
 
-def test_groups_of_one_row_share_their_variance_with_the_noise(tmp_path):
+@pytest.mark.parametrize("prior", LINEAR, ids=("gaussian", "student"))
+def test_groups_of_one_row_share_their_variance_with_the_noise(tmp_path, prior):
     """The rows know sd^2 + sigma^2 alone, and the priors decide the rest: a ridge that is 3 units of log sigma long. The sum
     over a grid of both has errors of 1e-4 or less."""
     rng = np.random.default_rng(12)
@@ -115,9 +119,43 @@ def test_groups_of_one_row_share_their_variance_with_the_noise(tmp_path):
     mean = np.array([(w * v).sum() for v in point])
     more = np.array([(w * inside[..., 0, 0]).sum(), (w * inside[..., 1, 1]).sum(), 0, 0])
     spread = np.sqrt([(w * (v - c) ** 2).sum() for v, c in zip(point, mean)] + more)
-    draws, seen = sample(tmp_path, "linear", tmp_path / "a.csv", "y ~ x + (1 | g)", *PRIOR)
+    draws, seen = sample(tmp_path, "linear", tmp_path / "a.csv", "y ~ x + (1 | g)", *PRIOR, *prior)
     assert worst(draws, mean, spread) < Z_MOST
     assert seen["ess_min"] > 0.05 * CHAINS * DRAWS  # without the move along the ridge: 0.003
+
+
+def test_groups_of_one_row_of_a_logistic_model_are_a_ridge(tmp_path):
+    """Rows know coefficients/sqrt(1 + 3 sd^2/pi^2) and next to nothing of the scale, so that wide priors make a ridge on
+    which coefficients grow tenfold. Its sum goes over coefficients so divided and log sd; the integral of each effect is a
+    sum over 241 places. Thirty groups have two rows, for the groups that follow."""
+    rng = np.random.default_rng(15)
+    g = np.r_[np.arange(370), np.repeat(np.arange(370, 400), 2)]
+    x = rng.integers(-1, 2, 400)[g]
+    y = (rng.random(430) < 1 / (1 + np.exp(0.5 - 1.2 * x - 1.5 * rng.standard_normal(400)[g]))).astype(int)
+    write(tmp_path / "a.csv", x=x, g=g, y=y)
+    v = np.linspace(-6, 6, 241)
+    weight = np.exp(-0.5 * v**2) / np.exp(-0.5 * v**2).sum()
+    a, b, log_sd = np.linspace(-1.2, 0.4, 33), np.linspace(0.2, 1.8, 33), np.linspace(-6, 3.2, 93)
+    lp = np.zeros((33, 33, 93))
+    for k, sd in enumerate(np.exp(log_sd)):
+        R = np.sqrt(1 + 3 * sd**2 / np.pi**2)
+        for at in (-1, 0, 1):
+            q = 1 / (1 + np.exp(-(R * (a[:, None, None] + b[:, None] * at) + sd * v)))
+            ones = np.bincount(g[x == at], y[x == at], 400)
+            rows = np.bincount(g[x == at], minlength=400)
+            for n, c in {(n, c) for n, c in zip(rows, ones) if n > 0}:
+                lp[..., k] += ((rows == n) & (ones == c)).sum() * np.log(q**c * (1 - q) ** (n - c) @ weight)
+        lp[..., k] += -0.02 * R**2 * (a[:, None] ** 2 + b**2) + 2 * np.log(R) + log_sd[k] - 0.5 * (sd / 5) ** 2
+    w = np.exp(lp - lp.max())
+    w /= w.sum()
+    R, sd = np.sqrt(1 + 3 * np.exp(2 * log_sd) / np.pi**2), np.broadcast_to(np.exp(log_sd), w.shape)
+    point = [a[:, None, None] * R + 0 * w, b[:, None] * R + 0 * w, sd]
+    mean = np.array([(w * v).sum() for v in point])
+    spread = np.sqrt([(w * (v - c) ** 2).sum() for v, c in zip(point, mean)])
+    draws, seen = sample(tmp_path, "logistic", tmp_path / "a.csv", "y ~ x + (1 | g)", "--prior-precision", "0.04",
+                         "--group-scale", "5", draws=1500)
+    assert worst(draws, mean, spread) < Z_MOST
+    assert seen["ess_min"] > 0.05 * CHAINS * 1500  # with these effects following: 0.003
 
 
 # ---- chains come home ----------------------------------------------------------------------------

@@ -48,3 +48,11 @@ def test_what_is_wrong_is_seen(change, said):
     verdict = zoo.Verdict("made up")
     zoo.compare(verdict, [param, other], {"names": ["a", "c"], "mean": [1.0, 3.0], "sd": [2.0, 1.0]})
     assert said in verdict.wrong and bool(said) == bool(verdict.wrong)
+
+
+@pytest.mark.parametrize("names", [["intercept", "city=Kiel", "city=Ulm"],
+                                   ["b: intercept", "b: city=Kiel", "b: city=Ulm", "c: city=Kiel", "c: city=Ulm"]])
+def test_the_level_without_a_parameter_is_the_reference(names):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"city": ["Kiel", "Bonn", "Ulm"], "age": [1, 2, 3]})
+    assert zoo.same_levels(frame, names) == ("--reference-level", "city=Bonn")

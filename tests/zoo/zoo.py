@@ -120,7 +120,9 @@ def compare(verdict, params, reference):
 
 
 def same_levels(frame, names):
-    """The words that ask for the references' own levels of reference: those that have no parameter."""
+    """The words that ask for the references' own levels of reference: those that have no parameter. Those of softmax are
+    called `label: column=level`."""
+    names = [*names, *(n.split(": ", 1)[1] for n in names if ": " in n)]
     left_out = []
     for column in frame.columns:
         levels = {str(v) for v in frame[column].dropna().unique()} if frame[column].nunique() < 1000 else set()
