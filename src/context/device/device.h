@@ -85,8 +85,8 @@ typedef struct sgfsi_outer {
 /* The pointwise part of a generalised linear model: from the linear predictor of each row to its
  * residual and its log density, up to what depends on y alone. */
 typedef enum sgfsi_link {
-    SGFSI_LOGIT,   /* y is `one` or not:  y - 1/(1 + exp(-eta)),  y eta - log(1 + exp(eta)) */
-    SGFSI_LOG,     /* counts:             y - exp(eta),           y eta - exp(eta) */
+    SGFSI_LOGIT, /* y is `one` or not:  y - 1/(1 + exp(-eta)),  y eta - log(1 + exp(eta)) */
+    SGFSI_LOG,   /* counts:             y - exp(eta),           y eta - exp(eta) */
     SGFSI_LINEAR /* numbers:          y - eta,                -(y - eta)^2/2; of sgfsi_glm alone */
 } sgfsi_link;
 
