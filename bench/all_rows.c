@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * all_rows.c: what a device takes for all rows it keeps (ask_glm), of the clock: microseconds of a pair
- * of a logistic regression, and of one place with its gradient, with the bytes of rows a second.
+ * all_rows.c: what a device takes for all rows it keeps (ask_glm), of the clock: microseconds of a
+ * pair of a logistic regression, and of one place with its gradient, with the bytes of rows a
+ * second.
  *
  *     all_rows [--quick]
  *
- * The rows are floats, which lie on the device as doubles. Times are those of whole calls: places go
- * there and sums come back.
+ * The rows are floats, which lie on the device as doubles. Times are those of whole calls: places
+ * go there and sums come back.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * csv.c: MB of text read in a second: the CSV reader with one thread and with two, beside `wc -l`
  * on the same file, in turns in one run; best of several rounds. Two shapes of numbers: six digits,
  * as people write them, and the seventeen of a double written in full. The files are in the page
- * cache. What a core does at most is the line of CPU time: one thread, other programs on the machine not
- * counted.
+ * cache. What a core does at most is the line of CPU time: one thread, other programs on the
+ * machine not counted.
  *
  *     csv [FOLDER]       files are made and kept there, for other readers (/tmp, and removed)
  */

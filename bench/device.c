@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
- * device.c: microseconds of each operation that an iteration of SGFS asks of a device, of the clock.
+ * device.c: microseconds of each operation that an iteration of SGFS asks of a device, of the
+ * clock.
  *
  *     device [cuda|blas|host]
  *
- * Operations that hand nothing back are started many times and waited for once, as an iteration does
- * that goes on to the next one.
+ * Operations that hand nothing back are started many times and waited for once, as an iteration
+ * does that goes on to the next one.
  */
 #include <stdio.h>
 #include <stdlib.h>

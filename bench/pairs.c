@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * pairs.c: microseconds for a pair of proposals of --sampler exact-pairs, against the floor: the bare
- * product of matrices for the linear predictors of all rows, and one exp for each of its elements.
- * One thread, dense rows, the best of several rounds taken in turn.
+ * pairs.c: microseconds for a pair of proposals of --sampler exact-pairs, against the floor: the
+ * bare product of matrices for the linear predictors of all rows, and one exp for each of its
+ * elements. One thread, dense rows, the best of several rounds taken in turn.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * remember.c: microseconds for a gradient with control variates: scores at the anchor made again for
- * the rows of each batch, or looked up among those of all rows (--anchor-cache). One thread, best of
- * several rounds taken in turn. sgfsi_remembered_pays is drawn from this table.
+ * remember.c: microseconds for a gradient with control variates: scores at the anchor made again
+ * for the rows of each batch, or looked up among those of all rows (--anchor-cache). One thread,
+ * best of several rounds taken in turn. sgfsi_remembered_pays is drawn from this table.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -186,8 +186,8 @@ static bool is_flag(const char *word, size_t n, const char *flag) {
            strncmp(word + 2, flag, n - 2) == 0;
 }
 
-/* The file of --config, --resume or --sketch comes first, wherever it stands: flags override it. A value
- * never begins with "--" (see value_of), so the word is the flag. */
+/* The file of --config, --resume or --sketch comes first, wherever it stands: flags override it. A
+ * value never begins with "--" (see value_of), so the word is the flag. */
 static sgfs_status load_config(const cli_command *command, int argc, char **argv, cli_args *args,
                                sgfs_err *err) {
     if (!cli_takes_config(command)) return SGFS_OK;

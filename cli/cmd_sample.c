@@ -10,9 +10,9 @@
 #include "base/printable.h"
 #include "cli.h"
 
-/* The command to paste, malloc'ed; NULL when memory is out. Rows that came through a pipe have to be
- * given once more, and so have those that this command took from elsewhere than the run did; a model
- * of the user's own is never opened because a file says so. */
+/* The command to paste, malloc'ed; NULL when memory is out. Rows that came through a pipe have to
+ * be given once more, and so have those that this command took from elsewhere than the run did; a
+ * model of the user's own is never opened because a file says so. */
 static char *command_to_go_on(const cli_args *args, const char *path) {
     enum { WORD = 1024 };
     const char *own = args->words > 0 && !cli_is_model(args->word[0]) ? args->word[0] : NULL;

@@ -2,10 +2,10 @@
  * output.c: may the output have this name? Asked before any row is read.
  *
  * --overwrite is leave to replace an old output, never an input of the same command. Inputs are all
- * files that the command names: words, data and their patterns, and the values of flags and options,
- * those from --config included. Two names are the same file when device and inode are, so links do
- * not help. A value that is no file at all (--target y) is compared as well: it costs nothing, and
- * an option that is new tomorrow is not forgotten.
+ * files that the command names: words, data and their patterns, and the values of flags and
+ * options, those from --config included. Two names are the same file when device and inode are, so
+ * links do not help. A value that is no file at all (--target y) is compared as well: it costs
+ * nothing, and an option that is new tomorrow is not forgotten.
  */
 #include <errno.h>
 #include <glob.h>

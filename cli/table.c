@@ -54,9 +54,9 @@ static void put_letter(char c, bool edge, char **to) {
 }
 
 /* A name is one line, whatever the file that it comes from holds. Of one that is too wide the
- * middle is left out: its beginning says the column, its end the word. at > 0: what comes behind the
- * dots begins with that character, and its end may be missing, too. Width 0: as it is. to: memory
- * for 4 bytes a character; NULL: stdout. Blanks at an end of a word are shown as boxes. */
+ * middle is left out: its beginning says the column, its end the word. at > 0: what comes behind
+ * the dots begins with that character, and its end may be missing, too. Width 0: as it is. to:
+ * memory for 4 bytes a character; NULL: stdout. Blanks at an end of a word are shown as boxes. */
 static void put_name(const char *name, int width, int at, char **to) {
     const int wide = width_of(name), room = width - 3;
     const bool cut = width > 0 && wide > width;

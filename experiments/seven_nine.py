@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """MNIST 7 against 9 of figures 1 and 2 (section 5.1): rows for the program, and the truth.
 
-The recipe is that of docs/math.md, section 9 (tests/stat/mnist79.py): D = 51, N = 10,000, lambda = 1. The truth is a long
+The recipe is that of docs/math.md, section 9 (experiments/mnist79.py): D = 51, N = 10,000, lambda = 1. The truth is a long
 HMC run in numpy that shares no code with the program (experiments/hmc.py), with Stein's control variates on the moments."""
 import os
 import zlib

@@ -669,14 +669,15 @@ static inline void feed_truth(const unsigned char *bytes, size_t size) {
     sgfs_job_free(job);
 }
 
-/* ---- run files that go further: predict and resume -------------------------------------------- */
+/* ---- run files that go further: predict and resume ------------------------------------------- */
 
 /* Samplers whose runs are taken up: their states are of different sorts. */
 static const char *const feed_samplers[] = {"sgld", "sgfs-f",      "sgfs-cv",
                                             "nuts", "exact-pairs", "groups"};
 enum { FEED_SAMPLERS = sizeof feed_samplers / sizeof feed_samplers[0] };
 
-/* Where a run file can be replaced by another one: a folder of its own, removed with the process. */
+/* Where a run file can be replaced by another one: a folder of its own, removed with the
+ * process. */
 static char feed_folder[64];
 static void feed_clear(void) {
     char path[96];
@@ -715,7 +716,8 @@ static inline sgfs_config *feed_run_options(const char *sampler) {
     return cfg;
 }
 
-/* A run as this program writes it, complete or stopped: 2 k and 2 k + 1 are of sampler k. Made once. */
+/* A run as this program writes it, complete or stopped: 2 k and 2 k + 1 are of sampler k. Made
+ * once. */
 static inline const unsigned char *feed_good_run(int which, size_t *size) {
     static unsigned char *kept[2 * FEED_SAMPLERS];
     static size_t length[2 * FEED_SAMPLERS];

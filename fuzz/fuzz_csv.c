@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_csv.c: delimited text, plain or gzip. A seed that is gzip stays so for mutations that hit its
- * middle: zlib's own checks are part of the path.
+ * fuzz_csv.c: delimited text, plain or gzip. A seed that is gzip stays so for mutations that hit
+ * its middle: zlib's own checks are part of the path.
  */
 #define _GNU_SOURCE
 #include "feed.h"

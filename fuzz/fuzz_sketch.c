@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * fuzz_sketch.c: files of a sketch, of every step. The checksum would keep a fuzzer out, so it is made
- * right again in half of the cases, with the lengths; files as this program writes them come into
- * the corpus beside the seeds.
+ * fuzz_sketch.c: files of a sketch, of every step. The checksum would keep a fuzzer out, so it is
+ * made right again in half of the cases, with the lengths; files as this program writes them come
+ * into the corpus beside the seeds.
  */
 #define _GNU_SOURCE
 #include "feed.h"

@@ -2,9 +2,9 @@
  * map.c: mapped files as blocks of memory that AddressSanitizer watches.
  *
  * A map reaches to the end of its last page, so reading a little beyond a file goes unnoticed where
- * it is mapped. The fuzz targets and tests/unit/test_hostile.c are linked with --wrap=mmap and so on:
- * a map to read is a block of exactly the file's length, filled by pread, and one byte more is a
- * report. Advice is ignored: some of it would empty the block.
+ * it is mapped. The fuzz targets and tests/unit/test_hostile.c are linked with --wrap=mmap and so
+ * on: a map to read is a block of exactly the file's length, filled by pread, and one byte more is
+ * a report. Advice is ignored: some of it would empty the block.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -34,9 +34,9 @@
  *   - Inside a call there are as many threads as "run.threads" allows (default: as many as the
  *     process may use), and none is left at its end but those that OpenMP keeps for the next one.
  *     sgfs_predict_rows works in the caller's thread alone.
- *   - A message callback may be called from any of these threads, one at a time or several; progress
- *     is told in the thread that made the call; callbacks of a model of your own come from all of
- *     them at once.
+ *   - A message callback may be called from any of these threads, one at a time or several;
+ *     progress is told in the thread that made the call; callbacks of a model of your own come from
+ *     all of them at once.
  *   - While the library computes, OpenBLAS has one thread in the whole process; the number that it
  *     had is put back when the last such call has ended.
  *   - A child that is forked after work with threads goes on with one thread, to the same numbers;
@@ -85,7 +85,8 @@ typedef struct sgfs_err {
 #define SGFS_VERSION_MAJOR 0
 #define SGFS_VERSION_MINOR 1
 #define SGFS_VERSION_PATCH 0
-#define SGFS_VERSION       (10000 * SGFS_VERSION_MAJOR + 100 * SGFS_VERSION_MINOR + SGFS_VERSION_PATCH)
+
+#define SGFS_VERSION (10000 * SGFS_VERSION_MAJOR + 100 * SGFS_VERSION_MINOR + SGFS_VERSION_PATCH)
 /* The version of the library that the program runs with: "0.1.0". */
 SGFS_API const char *sgfs_version(void);
 SGFS_API void sgfs_text_free(char *text);
@@ -97,8 +98,8 @@ SGFS_API void sgfs_text_free(char *text);
  * a variable and the value that it should have before the program starts: GOMP_SPINCOUNT, so that
  * threads that wait do not keep the processor from those they wait for; and, on a processor that
  * OpenBLAS does not know, OPENBLAS_CORETYPE and kernels that suit it, then those it has now. Of
- * "layout" each row is a struct of this header with its size ("+0516"), or a constant with its value
- * ("-0002"), for bindings to compare with their own. */
+ * "layout" each row is a struct of this header with its size ("+0516"), or a constant with its
+ * value ("-0002"), for bindings to compare with their own. */
 SGFS_API bool sgfs_list(const char *stage, int64_t index, const char **name, const char **help);
 
 /* One option row, of the stage ("run", "data", ...) or of one kind of it ("sampler", "sgfs"). */
@@ -130,8 +131,8 @@ SGFS_API sgfs_config *sgfs_config_new(void);
 SGFS_API sgfs_status sgfs_config_set(sgfs_config *cfg, const char *key, const char *value,
                                      sgfs_err *err);
 /* Every option of a JSON file {"sampler.kind": "sgld", "sampler.epsilon": 5e-4}, or those that were
- * given for a run: path may be a run file, or a sketch. Later sets win; a mistake names file and key and leaves
- * what came before it in cfg. */
+ * given for a run: path may be a run file, or a sketch. Later sets win; a mistake names file and
+ * key and leaves what came before it in cfg. */
 SGFS_API sgfs_status sgfs_config_load(sgfs_config *cfg, const char *path, sgfs_err *err);
 /* The value in force (given or default), or NULL for an unknown key. After a run file was loaded,
  * "data.path" is where its rows were, as sgfs_data_open takes it ("": not in files), and
@@ -143,7 +144,8 @@ SGFS_API void sgfs_config_free(sgfs_config *cfg);
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-/* How far work is; told a few times a second, in the thread that called for it. More fields may come at the end. */
+/* How far work is; told a few times a second, in the thread that called for it. More fields may
+ * come at the end. */
 typedef struct sgfs_progress {
     const char *what;        /* "Reading a.csv", "warm-up", "sampling", "predicting", ... */
     const char *detail;      /* for people: "run 3 of 8 (epsilon=0.001)"; or "" */
@@ -160,17 +162,18 @@ typedef void (*sgfs_progress_fn)(const sgfs_progress *progress, void *user);
 
 /* Whatever takes long goes by the config that it was opened with: data, models, runs, jobs, and the
  * opening itself, in which files are read and modes are looked for. A config given to
- * sgfs_config_on_progress hears of all of it, also of what was opened before; fn NULL: no longer. */
+ * sgfs_config_on_progress hears of all of it, also of what was opened before; fn NULL: no
+ * longer. */
 SGFS_API void sgfs_config_on_progress(sgfs_config *cfg, sgfs_progress_fn on_progress, void *user);
 /* Ask all work with this config to end soon, that which goes on and that which is yet to begin: it
- * answers SGFS_ESTOPPED. Safe from a signal handler, and from any thread. What was opened with it can
- * still be closed, summed up and freed; for other work make another config. */
+ * answers SGFS_ESTOPPED. Safe from a signal handler, and from any thread. What was opened with it
+ * can still be closed, summed up and freed; for other work make another config. */
 SGFS_API void sgfs_config_stop(sgfs_config *cfg);
 /* Several processes that work together ("run.mpi"): how it went in this one so far, to all of them.
- * Every one gets the first failure of any, with its sentence, else SGFS_OK; and its rank of how many,
- * each NULL or filled in. All of them have to call it, but one that gives up calls it wherever the
- * others are, which would wait for it otherwise. Alone it hands back what it got, as rank 0 of 1.
- * To free the config and all that was opened with it waits for the others to do so. */
+ * Every one gets the first failure of any, with its sentence, else SGFS_OK; and its rank of how
+ * many, each NULL or filled in. All of them have to call it, but one that gives up calls it
+ * wherever the others are, which would wait for it otherwise. Alone it hands back what it got, as
+ * rank 0 of 1. To free the config and all that was opened with it waits for the others to do so. */
 SGFS_API sgfs_status sgfs_agree(const sgfs_config *cfg, sgfs_status status, int64_t *rank,
                                 int64_t *size, sgfs_err *err);
 
@@ -272,10 +275,10 @@ typedef struct sgfs_user_model {
      * something of this model's own. A model without `open` refuses an argument. */
     int (*open)(const char *argument, void **user);
     void (*close)(void *user); /* for each `open` that returned 0, when the model is freed */
-    /* With log_prior: minus its second derivative by each parameter at theta (precision, dim; 0 where
-     * it is below), for the matrices of samplers. NULL: differences of its gradient. It is asked at
-     * the start; for a parameter that no row informs, such as the scale of others, say what it is
-     * where the posterior is. */
+    /* With log_prior: minus its second derivative by each parameter at theta (precision, dim; 0
+     * where it is below), for the matrices of samplers. NULL: differences of its gradient. It is
+     * asked at the start; for a parameter that no row informs, such as the scale of others, say
+     * what it is where the posterior is. */
     int (*prior_precision)(const double *theta, int64_t dim, double *precision, void *user);
 } sgfs_user_model;
 
@@ -299,12 +302,12 @@ SGFS_API const char *sgfs_run_describe(const sgfs_run *run);
 /* Append every kept draw to a run file as it is made. An existing file is refused unless
  * the option "output.overwrite" is set. Without it draws are kept in memory. */
 SGFS_API sgfs_status sgfs_run_attach(sgfs_run *run, const char *path, sgfs_err *err);
-/* A run that was killed, stopped, or ended by a full disk goes on to exactly the draws it would have
- * made; a complete one becomes longer where cfg asks for more draws or a higher ESS. path: its file,
- * to which draws are appended. model (borrowed) and cfg: as when it was opened; sgfs_config_load
- * reads the options from the file. "run.threads", "run.max_time" (which counts anew) and
- * "run.checkpoint" may be others. SGFS_EUSAGE names each option that may not; SGFS_ERUNFILE where
- * data, model, arithmetic or the saved states are no longer what they were. */
+/* A run that was killed, stopped, or ended by a full disk goes on to exactly the draws it would
+ * have made; a complete one becomes longer where cfg asks for more draws or a higher ESS. path: its
+ * file, to which draws are appended. model (borrowed) and cfg: as when it was opened;
+ * sgfs_config_load reads the options from the file. "run.threads", "run.max_time" (which counts
+ * anew) and "run.checkpoint" may be others. SGFS_EUSAGE names each option that may not;
+ * SGFS_ERUNFILE where data, model, arithmetic or the saved states are no longer what they were. */
 SGFS_API sgfs_run *sgfs_run_resume(const sgfs_model *model, const char *path,
                                    const sgfs_config *cfg, sgfs_err *err);
 /* Advance every chain by at most `iterations`; for callers who own the loop. */
@@ -745,8 +748,8 @@ typedef struct sgfs_prediction {
  * user_model: the callbacks of a run that was made with sgfs_model_user, which have to live as long
  * as the job; else NULL.
  * The quantiles are the ends and the middle of the interval that "summary.interval" names.
- * data NULL: rows come from memory, by sgfs_predict_rows; out is NULL, too. Such a job has its result
- * at once, the columns that rows have, and is not run. */
+ * data NULL: rows come from memory, by sgfs_predict_rows; out is NULL, too. Such a job has its
+ * result at once, the columns that rows have, and is not run. */
 SGFS_API sgfs_job *sgfs_predict_open(const sgfs_draws *draws, const sgfs_user_model *user_model,
                                      const char *data, const char *out, const sgfs_config *cfg,
                                      sgfs_err *err);
@@ -832,7 +835,7 @@ typedef struct sgfs_pack_info {
 SGFS_API sgfs_job *sgfs_pack_open(const char *data, const char *out, const sgfs_config *cfg,
                                   sgfs_err *err);
 
-/* ---- sketches ---------------------------------------------------------------------------------- */
+/* ---- sketches -------------------------------------------------------------------------------- */
 
 typedef struct sgfs_sketch_info {
     const char *step;   /* what the file holds: "columns", "place", "pass" or "marks" */
@@ -845,12 +848,12 @@ typedef struct sgfs_sketch_info {
 } sgfs_sketch_info;
 
 /* A file from which exact draws can be made without the data (docs/cluster.md): the result is an
- * sgfs_sketch_info. sgfs_data_open takes the file, or the files of all parts, as data to sample from.
- * data: the rows. Without further options all of it is made at once. With "sketch.columns" they are a
- * part of all rows, and out has what its columns are like; with "sketch.at" out has what this part of
- * the rows says at that place, and model is NULL. parts (data NULL): the results of all parts, in as
- * many files, whose next place or whole sketch out will have. A file that was made from the same stays;
- * another is refused unless "output.overwrite" is set. */
+ * sgfs_sketch_info. sgfs_data_open takes the file, or the files of all parts, as data to sample
+ * from. data: the rows. Without further options all of it is made at once. With "sketch.columns"
+ * they are a part of all rows, and out has what its columns are like; with "sketch.at" out has what
+ * this part of the rows says at that place, and model is NULL. parts (data NULL): the results of
+ * all parts, in as many files, whose next place or whole sketch out will have. A file that was made
+ * from the same stays; another is refused unless "output.overwrite" is set. */
 SGFS_API sgfs_job *sgfs_sketch_open(const char *model, const char *data, const char *parts,
                                     const char *out, const sgfs_config *cfg, sgfs_err *err);
 

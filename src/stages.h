@@ -111,7 +111,8 @@ typedef struct sgfs_expansion {
     const double *info;  /* D x D, both triangles: information there (`curvature`), without it */
 } sgfs_expansion;
 
-/* Several places at once: theta_k, or with a centre the pairs centre + theta_k, centre - theta_k. */
+/* Several places at once: theta_k, or with a centre the pairs centre + theta_k, centre -
+ * theta_k. */
 typedef struct sgfs_places {
     int64_t count;        /* K */
     const double *theta;  /* K x D */
@@ -146,7 +147,8 @@ typedef struct sgfs_model_kind {
                           and `resample`, and sgfsi_glm_curvature besides in `curvature`, alone */
     bool exposure;     /* takes b->offset, the log of --exposure */
     bool
-        far; /* touches rows and scores by operations of the device alone: a device may hold them out
+        far; /* touches rows and scores by operations of the device alone: a device may hold them
+              * out
                  of the host's reach. Else the host does the arithmetic, whatever the device */
     bool regression; /* linear in the columns: the default prior is scaled by them (prior.h) */
     bool one_mode;   /* the log posterior is concave, or as good: it has one mode to look for */
@@ -198,7 +200,7 @@ typedef struct sgfs_model_kind {
     /* The log likelihood of all rows at theta less that at the anchor, exactly, without a row:
      * where gradient and information there say all there is to know. */
     double (*whole)(const sgfs_model *m, const sgfs_expansion *at, const double *theta);
-    /* ---- all rows at many places (posterior/places.h): NULL: they are looked at one by one ---- */
+    /* ---- all rows at many places (posterior/places.h): NULL: they are looked at one by one --- */
     /* As sgfs_places says, for the rows of b. A log density that is no number may be anything but
      * finite. */
     void (*many)(const sgfs_model *m, const sgfs_batch *b, const sgfs_places *at);
@@ -272,8 +274,8 @@ struct sgfs_fisher_kind {
     int64_t (*update)(sgfs_sym *L, double decay, double weight, const sgfs_scores *s,
                       const double *gbar, double *work);
     void (*solve)(const sgfs_sym *L, bool transposed, double *x); /* x = L^-1 x or L^-T x */
-    /* x = L^-T (L^-1 x + a z), z NULL: without it; in one answer of a device, where there are two of
-     * `solve`. NULL: those do. */
+    /* x = L^-T (L^-1 x + a z), z NULL: without it; in one answer of a device, where there are two
+     * of `solve`. NULL: those do. */
     void (*solve_noisy)(const sgfs_sym *L, double a, const double *z, double *x);
     void (*mul_factor)(const sgfs_sym *L, bool transposed, double *x); /* x = L x or L' x */
     void (*mul)(const sgfs_sym *A, const double *x, double *y);        /* y = A x (not factored) */
@@ -376,8 +378,8 @@ typedef struct sgfs_sampler_kind {
      * value, "KEY=VALUES", or "KEY" for that value and half a decade up and down, twice; ended by
      * NULL. NULL: nothing. */
     const char *const *tuned;
-    /* Needs the mode of all rows, or a factor of their curvature; chosen for the user, it is given up
-     * where there is none. */
+    /* Needs the mode of all rows, or a factor of their curvature; chosen for the user, it is given
+     * up where there is none. */
     bool anchored;
     bool groups;    /* for models whose data have groups, and for no others */
     bool full_data; /* every iteration sees all rows: sampler->full is open, sampler->eval is not */

@@ -16,7 +16,7 @@ typedef struct sgfsi_made {
     int code; /* 1 to 1000 */
 } sgfsi_made;
 
-/* Run make(work) in a child process and print what it made to f; errors of f stay in f. 0, its code,
- * -1: the child ended before it was done, or -errno: there was none. make must neither write to
- * files nor start threads. */
+/* Run make(work) in a child process and print what it made to f; errors of f stay in f. 0, its
+ * code, -1: the child ended before it was done, or -errno: there was none. make must neither write
+ * to files nor start threads. */
 int sgfsi_apart(sgfsi_made (*make)(void *work), void *work, FILE *f);

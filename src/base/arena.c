@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * arena.c: one aligned, zeroed allocation per piece, chained. Pieces are few and large
  * (workspaces), so a piece per allocation costs nothing and lets AddressSanitizer see each one's
- * borders. A piece that could not be made leaves a 1 in the lowest bit of the arena's pointer, which
- * aligned pieces do not use.
+ * borders. A piece that could not be made leaves a 1 in the lowest bit of the arena's pointer,
+ * which aligned pieces do not use.
  */
 #include "base/arena.h"
 

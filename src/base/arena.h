@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * arena.h: memory that is made piece by piece and freed at once. Every piece is zeroed and
- * aligned to 64 bytes. A stage allocates while opening and never inside the loop. The arena remembers
- * a piece that could not be made, so that many may be asked for, and one question asked at the end.
+ * aligned to 64 bytes. A stage allocates while opening and never inside the loop. The arena
+ * remembers a piece that could not be made, so that many may be asked for, and one question asked
+ * at the end.
  */
 #pragma once
 
@@ -24,8 +25,8 @@ bool sgfsi_arena_keep(sgfsi_arena *arena, void (*release)(const void *user, void
 /* A copy; NULL for text that could not be made before. */
 char *sgfsi_arena_text(sgfsi_arena *arena, const char *text);
 bool sgfsi_arena_failed(const sgfsi_arena *arena); /* did any of these return NULL so far? */
-/* The status; where that is why it is SGFS_ENOMEM, err learns how many bytes were asked for, and how
- * many there are. */
+/* The status; where that is why it is SGFS_ENOMEM, err learns how many bytes were asked for, and
+ * how many there are. */
 sgfs_status sgfsi_arena_explain(const sgfsi_arena *arena, sgfs_status status, sgfs_err *err);
 void sgfsi_arena_free(sgfsi_arena *arena);
 
@@ -34,7 +35,8 @@ void sgfsi_arena_free(sgfsi_arena *arena);
 bool sgfsi_resize(void *array, int64_t count, size_t size);
 bool sgfsi_grow(void *array, int64_t *room, int64_t needed, size_t size);
 
-/* n doubles for each of the pointers; false when memory is out. SGFSI_ROOM(arena, D, &s->G, &s->z) */
+/* n doubles for each of the pointers; false when memory is out. SGFSI_ROOM(arena, D, &s->G,
+ * &s->z) */
 bool sgfsi_arena_room(sgfsi_arena *arena, int64_t n, size_t pointers, double **const *pointer);
 #define SGFSI_ROOM(arena, n, ...)                                                                  \
     sgfsi_arena_room((arena), (n), sizeof((double **[]){__VA_ARGS__}) / sizeof(double **),         \

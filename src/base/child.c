@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * child.c: another program, run to its end.
  *
- * Its input, output and complaints are files without a name and not pipes: nobody waits for anybody,
- * a program that dies early breaks nothing, and the one thing to look at is whether it has ended. A
- * program that a shell would start is not meant: words are words, and nothing is expanded.
+ * Its input, output and complaints are files without a name and not pipes: nobody waits for
+ * anybody, a program that dies early breaks nothing, and the one thing to look at is whether it has
+ * ended. A program that a shell would start is not meant: words are words, and nothing is expanded.
  */
 #include "base/child.h"
 

@@ -24,7 +24,8 @@ sgfs_status sgfsi_fail_io(sgfs_err *err, const char *path, const char *what, int
 /* The same for a handle that is NULL in a call of the public interface: what the call that should
  * have made it left in err stays there. */
 sgfs_status sgfsi_fail_handle(sgfs_err *err, const char *call);
-/* Why a call has handed back NULL: the status it left in err; without an err, that memory ran out. */
+/* Why a call has handed back NULL: the status it left in err; without an err, that memory ran
+ * out. */
 sgfs_status sgfsi_why(const sgfs_err *err);
 /* The same for a cell of the data: "<what> is not a finite number", and what to do about it. */
 sgfs_status sgfsi_fail_finite(sgfs_err *err, const char *what, ...) SGFSI_PRINTF(2, 3);

@@ -4,8 +4,8 @@
  * While it is written a file has no name where the system can do that (O_TMPFILE, and then a link
  * through /proc), so that a process that is killed leaves nothing. Elsewhere, and where a library
  * opens the file by its name, it is called path.tmp.<pid>-<host>. Such files of processes that are
- * gone are removed by the next one that writes to the folder. Without overwrite a file gets its name
- * by a link, which unlike a rename never replaces what somebody else put there meanwhile.
+ * gone are removed by the next one that writes to the folder. Without overwrite a file gets its
+ * name by a link, which unlike a rename never replaces what somebody else put there meanwhile.
  */
 #include "base/file.h"
 

@@ -37,8 +37,8 @@ bool sgfsi_io_small(const char *path, char *text, size_t room);
 
 /* A stream over the descriptor, which belongs to it from then on. */
 FILE *sgfsi_io_stream(int fd);
-/* Write what is buffered; of a stream that failed before, too, why it did (to be asked by the thread
- * that writes to it, before it writes elsewhere). */
+/* Write what is buffered; of a stream that failed before, too, why it did (to be asked by the
+ * thread that writes to it, before it writes elsewhere). */
 int sgfsi_io_flush(FILE *f);
 /* A stream into memory, which is the caller's to free. It is complete after fclose, if there was no
  * ferror before and fclose did not fail. */

@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* When memory runs out, jansson leaves out a key of what it writes or a letter of what it reads, and
- * says nothing; a quotation mark that is lost so takes it past the end of its buffer. So it gets its
- * memory here, where a refusal is remembered, and while it reads there is a reserve. */
+/* When memory runs out, jansson leaves out a key of what it writes or a letter of what it reads,
+ * and says nothing; a quotation mark that is lost so takes it past the end of its buffer. So it
+ * gets its memory here, where a refusal is remembered, and while it reads there is a reserve. */
 typedef struct memory {
     bool refused;  /* by malloc, since this was set to false */
     char *reserve; /* NULL: nothing is being read */

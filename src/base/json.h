@@ -28,7 +28,8 @@ void sgfsi_json_nums(sgfsi_json *in, const char *key, int64_t n, const double *x
 void sgfsi_json_put(sgfsi_json *in, const char *key, sgfsi_json *v); /* takes v over */
 
 /* Members of a struct under their own names, in this order: SGFSI_JSON(o, row, name, mean, sd).
- * o and row are written out again for each of them, so they must be names. Each member is a double, an int64_t, a bool or a text; 12 at most. */
+ * o and row are written out again for each of them, so they must be names. Each member is a double,
+ * an int64_t, a bool or a text; 12 at most. */
 #define SGFSI_JSON_ONE(in, thing, m)                                                               \
     _Generic((thing)->m,                                                                           \
              double: sgfsi_json_num,                                                               \
@@ -36,17 +37,19 @@ void sgfsi_json_put(sgfsi_json *in, const char *key, sgfsi_json *v); /* takes v 
              bool: sgfsi_json_flag,                                                                \
              char *: sgfsi_json_text,                                                              \
              const char *: sgfsi_json_text)((in), #m, (thing)->m)
-#define SGFSI_JSON_2(i, t, m, ...)                                   SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_ONE(i, t, __VA_ARGS__)
-#define SGFSI_JSON_3(i, t, m, ...)                                   SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_2(i, t, __VA_ARGS__)
-#define SGFSI_JSON_4(i, t, m, ...)                                   SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_3(i, t, __VA_ARGS__)
-#define SGFSI_JSON_5(i, t, m, ...)                                   SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_4(i, t, __VA_ARGS__)
-#define SGFSI_JSON_6(i, t, m, ...)                                   SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_5(i, t, __VA_ARGS__)
-#define SGFSI_JSON_7(i, t, m, ...)                                   SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_6(i, t, __VA_ARGS__)
-#define SGFSI_JSON_8(i, t, m, ...)                                   SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_7(i, t, __VA_ARGS__)
-#define SGFSI_JSON_9(i, t, m, ...)                                   SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_8(i, t, __VA_ARGS__)
-#define SGFSI_JSON_10(i, t, m, ...)                                  SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_9(i, t, __VA_ARGS__)
-#define SGFSI_JSON_11(i, t, m, ...)                                  SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_10(i, t, __VA_ARGS__)
-#define SGFSI_JSON_12(i, t, m, ...)                                  SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_11(i, t, __VA_ARGS__)
+/* clang-format off */
+#define SGFSI_JSON_2(i, t, m, ...) SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_ONE(i, t, __VA_ARGS__)
+#define SGFSI_JSON_3(i, t, m, ...) SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_2(i, t, __VA_ARGS__)
+#define SGFSI_JSON_4(i, t, m, ...) SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_3(i, t, __VA_ARGS__)
+#define SGFSI_JSON_5(i, t, m, ...) SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_4(i, t, __VA_ARGS__)
+#define SGFSI_JSON_6(i, t, m, ...) SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_5(i, t, __VA_ARGS__)
+#define SGFSI_JSON_7(i, t, m, ...) SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_6(i, t, __VA_ARGS__)
+#define SGFSI_JSON_8(i, t, m, ...) SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_7(i, t, __VA_ARGS__)
+#define SGFSI_JSON_9(i, t, m, ...) SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_8(i, t, __VA_ARGS__)
+#define SGFSI_JSON_10(i, t, m, ...) SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_9(i, t, __VA_ARGS__)
+#define SGFSI_JSON_11(i, t, m, ...) SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_10(i, t, __VA_ARGS__)
+#define SGFSI_JSON_12(i, t, m, ...) SGFSI_JSON_ONE(i, t, m), SGFSI_JSON_11(i, t, __VA_ARGS__)
+/* clang-format on */
 #define SGFSI_JSON_NTH(a, b, c, d, e, f, g, h, i, j, k, l, nth, ...) nth
 #define SGFSI_JSON(in, thing, ...)                                                                 \
     SGFSI_JSON_NTH(__VA_ARGS__, SGFSI_JSON_12, SGFSI_JSON_11, SGFSI_JSON_10, SGFSI_JSON_9,         \

@@ -89,8 +89,8 @@ static bool find_folder(const void *within, char *folder, size_t room) {
 }
 
 /* From the folder of this code, or that of all processors where it is a library for some only: in a
- * build, beside an installed library, and as an installed program sees it. Nowhere above: others may
- * be allowed to write there. */
+ * build, beside an installed library, and as an installed program sees it. Nowhere above: others
+ * may be allowed to write there. */
 bool sgfsi_library_plugin(const char *file, char *path, size_t room) {
     static const char *const ways[] = {"", "sgfs", SGFSI_PLUGIN_FOLDER};
     static const char here = 0;

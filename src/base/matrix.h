@@ -4,8 +4,8 @@
  *
  * A file is .npy (float64 or float32, C or Fortran order) or text: numbers separated by blanks or
  * commas, one row a line, '#' begins a comment. The numbers belong to the scale the sampler works
- * on: with --standardize, or the default prior of a regression, that of the standardised columns, not
- * the user's.
+ * on: with --standardize, or the default prior of a regression, that of the standardised columns,
+ * not the user's.
  */
 #pragma once
 

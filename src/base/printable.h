@@ -20,10 +20,10 @@ bool sgfsi_shell_word(const char *word, char *out, size_t room);
 /* Digits that tell a ratio and its interval from 1, two of them of the difference; `least`, or more
  * where the interval is next to 1 and excludes it. */
 int sgfsi_ratio_digits(double low, double high, int least);
-/* So many units that their ratio shows, where that of one unit is next to 1 and its interval excludes
- * 1; else 0. */
+/* So many units that their ratio shows, where that of one unit is next to 1 and its interval
+ * excludes 1; else 0. */
 double sgfsi_ratio_units(double low, double centre, double high);
-/* "income: one unit more hardly shows; the odds ratio of 10000 units more is 1.1." of a ratio that has
- * such units; false: it has none. */
+/* "income: one unit more hardly shows; the odds ratio of 10000 units more is 1.1." of a ratio that
+ * has such units; false: it has none. */
 bool sgfsi_small_ratio(const char *name, const char *ratio, double low, double centre, double high,
                        char *out, size_t room);

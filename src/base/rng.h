@@ -44,7 +44,8 @@ typedef enum sgfsi_purpose {
 #define SGFSI_PROBE_PLACE  ((int64_t)1 << 48) /* SGFSI_PROBE: places around it */
 #define SGFSI_PROBE_SIGNS  ((int64_t)1 << 49) /* SGFSI_PROBE: signs for the mean eigenvalue there */
 #define SGFSI_PROBE_VECTOR ((int64_t)1 << 50) /* SGFSI_PROBE: where a power iteration begins */
-#define SGFSI_MODEL_FILL   ((int64_t)1 << 55) /* SGFSI_MODEL: targets for the batches of SGFSI_FILL */
+#define SGFSI_MODEL_FILL   ((int64_t)1 << 55) /* SGFSI_MODEL: targets for the batches of
+                                               * SGFSI_FILL */
 
 typedef struct sgfsi_stream {
     uint32_t key[2], ctr[4];

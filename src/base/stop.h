@@ -3,8 +3,8 @@
  *
  * Work looks here between two iterations, and ends there with everything kept. An iteration may
  * take an hour, though: so what it is made of, passes over all rows, looks here before each block
- * of rows, and gives the iteration up when the wish has waited for a quarter of a second. A run goes
- * on from its last state then, which is why this is not done at once.
+ * of rows, and gives the iteration up when the wish has waited for a quarter of a second. A run
+ * goes on from its last state then, which is why this is not done at once.
  */
 #pragma once
 

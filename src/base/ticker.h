@@ -14,6 +14,6 @@ typedef struct sgfsi_ticker {
 } sgfsi_ticker;
 
 sgfsi_ticker sgfsi_ticker_start(const sgfsi_log *log, const char *what);
-/* Say how far the work is (fraction of 1; 0: not known) when half a second has passed since the last
- * time. SGFS_ESTOPPED, and the work is to be left, where whoever waits for it wants that. */
+/* Say how far the work is (fraction of 1; 0: not known) when half a second has passed since the
+ * last time. SGFS_ESTOPPED, and the work is to be left, where whoever waits for it wants that. */
 sgfs_status sgfsi_tick(sgfsi_ticker *t, double fraction, sgfs_err *err);

@@ -252,12 +252,13 @@ bool sgfsi_chain_step(sgfsi_chain *w, int64_t count, const sgfsi_output *out) {
                              : kind->step(&w->sampler, &now, w->theta, w->stats, &w->err);
     status = sgfsi_device_explain(w->sampler.model->ctx.device, status, &w->err);
     bool fine = status != SGFS_ESTOPPED;
-    const sgfs_err err = w->err;
+    sgfs_err err; /* long: copied only where there is something in it */
+    if (status != SGFS_OK) err = w->err;
     for (int64_t c = 0; c < count && !fine; c++) w[c].abandoned = true; /* it has not been */
     for (int64_t c = 0; c < count && status != SGFS_ESTOPPED; c++) {
         w[c].t = now.t;
         w[c].status = status;
-        w[c].err = err;
+        if (status != SGFS_OK) w[c].err = err;
         record(&w[c], &now, out);
         fine = fine && w[c].status == SGFS_OK;
     }

@@ -2,8 +2,8 @@
  * finish.c: the end of a run: what is still buffered, every chain's moments and costs, the check of
  * the spread, and the last block of its file.
  *
- * A complete run's file is put in order (sink/runstate.c). One that was stopped or that failed stays
- * a log with a state in it, to be taken up again.
+ * A complete run's file is put in order (sink/runstate.c). One that was stopped or that failed
+ * stays a log with a state in it, to be taken up again.
  */
 #include <math.h>
 #include <stdio.h>

@@ -22,8 +22,9 @@ sgfs_status sgfsi_run_save(sgfs_run *run, sgfs_err *err);
 /* Options that a run in `header` has and that would be chosen otherwise for more draws, into cfg,
  * before the run is opened. */
 sgfs_status sgfsi_resume_options(sgfs_config *cfg, const sgfsi_json *header, sgfs_err *err);
-/* What process 0 has read of the file (status: how that went), to all of them: header, state and what
- * is said of it; without draws and costs, which only that one needs. The others' is made here. */
+/* What process 0 has read of the file (status: how that went), to all of them: header, state and
+ * what is said of it; without draws and costs, which only that one needs. The others' is made
+ * here. */
 sgfs_status sgfsi_resume_share(const sgfsi_comm *comm, sgfs_status status, sgfsi_resumption *from,
                                sgfs_err *err);
 void sgfsi_resumption_free(sgfsi_resumption *from);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * start.h: --start FILE, the point where chains, or a climb to the mode, begin; and --climb, the way
- * from there before warm-up.
+ * start.h: --start FILE, the point where chains, or a climb to the mode, begin; and --climb, the
+ * way from there before warm-up.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * advice.c: warnings in plain sentences, each with what to do.
  *
- * Thresholds are those of the verdict (trust.h), so that none is warned of what it is told to trust.
- * Where more draws would help, their number is given: ESS grows in proportion to the draws, so
- * draws needed = draws x 400 / ESS. Trajectories (hmc, nuts): any that diverged,
+ * Thresholds are those of the verdict (trust.h), so that none is warned of what it is told to
+ * trust. Where more draws would help, their number is given: ESS grows in proportion to the draws,
+ * so draws needed = draws x 400 / ESS. Trajectories (hmc, nuts): any that diverged,
  * more than 1 % at the maximum tree depth, an E-BFMI under 0.3, as Stan has it. What the run
  * itself had to say (state, interventions, the header's "cautions") is passed on. Nothing here
  * changes a number.

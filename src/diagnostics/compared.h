@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * compared.h: what coefficients mean: what those of words and labels are differences from, and in which
- * units all of them are.
+ * compared.h: what coefficients mean: what those of words and labels are differences from, and in
+ * which units all of them are.
  */
 #pragma once
 

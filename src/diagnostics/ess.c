@@ -17,9 +17,9 @@
  *
  * R-hat, the potential scale reduction factor, of the same half-chains: B = n times the variance of
  * their means, R-hat = sqrt(((n - 1)/n W + B/n) / W). It is taken of the normal scores (location: a
- * chain sits elsewhere) and of the scores of |x - median| (scale: a chain is wider or narrower), and
- * the larger counts. ArviZ refuses a single chain; its two halves can still disagree, so here it
- * gets its split R-hat and the summary says what that cannot see.
+ * chain sits elsewhere) and of the scores of |x - median| (scale: a chain is wider or narrower),
+ * and the larger counts. ArviZ refuses a single chain; its two halves can still disagree, so here
+ * it gets its split R-hat and the summary says what that cannot see.
  */
 #include "diagnostics/ess.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * ess.h: effective sample sizes and R-hat of one parameter. NaN with fewer than 4 draws per chain or
- * when a draw is not finite; a parameter that never moves has all its draws, as in ArviZ.
+ * ess.h: effective sample sizes and R-hat of one parameter. NaN with fewer than 4 draws per chain
+ * or when a draw is not finite; a parameter that never moves has all its draws, as in ArviZ.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * interval.c: intervals of one parameter's draws.
  *
- * Equal tails: the (1 - share)/2 and (1 + share)/2 quantiles, type 7 as everywhere (trace.c). exp is
- * monotone, so the same interval of a ratio is exp of its ends. Highest density: the shortest
+ * Equal tails: the (1 - share)/2 and (1 + share)/2 quantiles, type 7 as everywhere (trace.c). exp
+ * is monotone, so the same interval of a ratio is exp of its ends. Highest density: the shortest
  * interval from one draw to another that is floor(share n) draws further on, as ArviZ has it. exp
  * moves it, so that of a ratio is looked for among the ratios themselves.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * summary_effects.c: the effects of a factor's groups as rows of a summary, in place of those of the
- * parameters: --groups user. Means and standard deviations are over every iteration after warm-up;
- * quantiles are those of the draws that the run keeps, or, where these are too few to tell tails,
- * those of a normal distribution with that mean and standard deviation.
+ * summary_effects.c: the effects of a factor's groups as rows of a summary, in place of those of
+ * the parameters: --groups user. Means and standard deviations are over every iteration after
+ * warm-up; quantiles are those of the draws that the run keeps, or, where these are too few to tell
+ * tails, those of a normal distribution with that mean and standard deviation.
  */
 #include <math.h>
 #include <stdio.h>

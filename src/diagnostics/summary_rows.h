@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * summary_rows.h: a summary as people report it: intervals, odds and rate ratios, some parameters in
- * some order.
+ * summary_rows.h: a summary as people report it: intervals, odds and rate ratios, some parameters
+ * in some order.
  */
 #pragma once
 

@@ -9,8 +9,8 @@
  * differ: exactly what gathering would make of them.
  *
  * The cells of a table in memory grow once to what the file as a whole should need, going by its
- * first rows, or are doubled where its length is unknown. They are trimmed at the end: only what has
- * been written takes memory.
+ * first rows, or are doubled where its length is unknown. They are trimmed at the end: only what
+ * has been written takes memory.
  */
 #include "files/collect.h"
 

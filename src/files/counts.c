@@ -5,9 +5,9 @@
  *      1.5     3     17    ->     1.5  1     3
  *                                 1.5  0    17
  *
- * s successes and f failures have the likelihood of s + f rows, but for a factor that no parameter is
- * in: a row of weight w is w copies of it (weights.c). Both rows stand beside each other, so that
- * what else goes by rows keeps their order.
+ * s successes and f failures have the likelihood of s + f rows, but for a factor that no parameter
+ * is in: a row of weight w is w copies of it (weights.c). Both rows stand beside each other, so
+ * that what else goes by rows keeps their order.
  */
 #include "files/counts.h"
 
@@ -22,8 +22,8 @@
 
 enum { BLOCK = 256 };
 
-/* The target is called what the formula calls it: a column of new rows that only counts successes is
- * no target. */
+/* The target is called what the formula calls it: a column of new rows that only counts successes
+ * is no target. */
 static sgfs_status rename_columns(sgfsi_table *t, int64_t y, int64_t w, sgfs_err *err) {
     size_t room = strlen(t->names[y]) + strlen(t->names[w]) + sizeof "cbind(, )";
     char *target = malloc(room), *weights = malloc(room);

@@ -163,7 +163,8 @@ static void warn_of_row_numbers(const sgfs_data *d, const sgfsi_log *log) {
 
 /* One row may decide a coefficient where its value lies so far out that it makes a good part of the
  * column's spread: of the sum of squares around the mean its share is (x - mean)^2/((N - 1) sd^2).
- * The worst is named. Columns of zeros and ones are no news, nor are rare entries of sparse ones. */
+ * The worst is named. Columns of zeros and ones are no news, nor are rare entries of sparse
+ * ones. */
 static void warn_of_leverage(const sgfs_data *d, const sgfsi_log *log) {
     /* sds, of which few rows cannot be many; of the squares */
     const double far = fmax(8, fmin(20, 0.5 * sqrt((double)d->N))), share = 0.1;

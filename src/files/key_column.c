@@ -2,8 +2,8 @@
  * key_column.c: the cells of one column, found by the lines of their rows.
  *
  * Readers make numbers of cells, in parts that are read side by side, and a key is wanted as it
- * stands. So the file is gone through once more, a record at a time, beside the reader that has told
- * which lines are wanted.
+ * stands. So the file is gone through once more, a record at a time, beside the reader that has
+ * told which lines are wanted.
  */
 #include "files/key_column.h"
 

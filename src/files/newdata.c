@@ -115,8 +115,8 @@ static void find_words(const group *g, int64_t n, const double *cells, int64_t s
                      (long long)(out->columns - NAMED));
 }
 
-/* The group's first file lacks columns, as err says; what the run does not know in the first rows of
- * the others is said with it, so that both can be mended at once. */
+/* The group's first file lacks columns, as err says; what the run does not know in the first rows
+ * of the others is said with it, so that both can be mended at once. */
 static void tell_words(const sgfsi_newdata *d, const group *g, sgfsi_read_options options,
                        sgfs_err *err) {
     enum { ROWS = 4096 };

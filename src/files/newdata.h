@@ -44,18 +44,18 @@ typedef struct sgfsi_newdata_block {
     double *y;            /* most; not touched where there is no target */
     double *exposure;     /* most; not touched where there is none */
     unsigned char *lacks; /* most */
-    /* The cells of the columns that group rows: their texts, until the data are closed, or NULL and a
-     * number. NaN: a value that lacks. */
+    /* The cells of the columns that group rows: their texts, until the data are closed, or NULL and
+     * a number. NaN: a value that lacks. */
     double *group;           /* most x groups */
     const char **group_text; /* most x groups */
 } sgfsi_newdata_block;
 /* The next rows, at most `most`; block->n is 0 at the end, and most before it. Every number is
- * finite, but for what a row lacks. Rows of classes that the run left out (--keep-classes) are left out, and a note counts
- * them. */
+ * finite, but for what a row lacks. Rows of classes that the run left out (--keep-classes) are left
+ * out, and a note counts them. */
 sgfs_status sgfsi_newdata_next(sgfsi_newdata *data, int64_t most, sgfsi_newdata_block *block,
                                sgfs_err *err);
-/* The cells of the wanted key of the n rows of the block read last, each with a zero behind it; none
- * where no key is wanted. SGFS_EDATA where a file has no such column. */
+/* The cells of the wanted key of the n rows of the block read last, each with a zero behind it;
+ * none where no key is wanted. SGFS_EDATA where a file has no such column. */
 sgfs_status sgfsi_newdata_keys(sgfsi_newdata *data, int64_t n, sgfsi_buffer *keys, sgfs_err *err);
 /* Rows so far with a word that the run does not know, where such are allowed; columns: how many in
  * each, by name. */

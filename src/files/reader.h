@@ -45,7 +45,8 @@ typedef struct sgfsi_read_options {
     bool whole;  /* all rows will be kept in memory: blocks may be large, sparse rows come
                               sparse, and single numbers as floats */
     struct sgfsi_run_columns *run; /* these are new rows for a run, which chooses the columns in
-                                      place of the four above (find_columns.h); NULL: they are not */
+                                      place of the four above (find_columns.h); NULL: they are
+                                      not */
     const struct sgfsi_table
         *known; /* CSV, --categorical auto: columns whose words are known by now
                                         hold words from the first row on; NULL: none */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
- * blocks.c: a symmetric matrix of dense blocks on the diagonal, row-major, lower triangles, one after
- * the other. `full` has one block, all of the matrix. `block` (section 4 of the paper) has those of
- * the layout: parameters of one block may be correlated, those of two are taken as independent, and
- * k blocks of d parameters cost O(n D d + k d^3) instead of O(n D^2 + D^3). Blocks of one parameter
- * are `diag`.
+ * blocks.c: a symmetric matrix of dense blocks on the diagonal, row-major, lower triangles, one
+ * after the other. `full` has one block, all of the matrix. `block` (section 4 of the paper) has
+ * those of the layout: parameters of one block may be correlated, those of two are taken as
+ * independent, and k blocks of d parameters cost O(n D d + k d^3) instead of O(n D^2 + D^3). Blocks
+ * of one parameter are `diag`.
  *
  * The work with scores (their covariance, and the factor changed by a batch) is that of dense.c.
  *

@@ -54,8 +54,8 @@ typedef struct sgfsi_newrows {
     sgfsi_recipe *recipe;          /* NULL: they are the model's */
 } sgfsi_newrows;
 
-/* path NULL: rows come from memory. cfg: "data.target" (where it is not the run's), "data.delimiter" and "data.header" of this file;
- * messages go to it. */
+/* path NULL: rows come from memory. cfg: "data.target" (where it is not the run's),
+ * "data.delimiter" and "data.header" of this file; messages go to it. */
 sgfs_status sgfsi_newrows_open(sgfsi_newrows *r, const sgfsi_origin *origin, const char *path,
                                const sgfs_config *cfg, sgfs_err *err);
 
@@ -87,13 +87,14 @@ int64_t sgfsi_newrows_finish(const sgfsi_newrows *r, int64_t n, sgfsi_newrows_bl
 sgfs_status sgfsi_newgroups_open(sgfsi_newrows *r, const sgfsi_origin *origin,
                                  const sgfs_config *cfg, sgfs_err *err);
 void sgfsi_newgroups_close(sgfsi_newgroups *g);
-/* Of a row's cells (as in newdata.h) the groups, a code for each term (predictor.h). Returns how many
- * are new; what: the first of them. */
+/* Of a row's cells (as in newdata.h) the groups, a code for each term (predictor.h). Returns how
+ * many are new; what: the first of them. */
 int64_t sgfsi_newgroups_of(const sgfsi_newgroups *g, const double *number, const char *const *text,
                            int64_t *code, char what[SGFSI_LEVEL_ROOM]);
 
-/* newrows_memory.c: the columns that rows in memory have; room for a block of them; and rows first ..
- * first + n - 1 into it, as from a file. Rows with a word or a group that the run does not know are counted. */
+/* newrows_memory.c: the columns that rows in memory have; room for a block of them; and rows first
+ * .. first + n - 1 into it, as from a file. Rows with a word or a group that the run does not know
+ * are counted. */
 sgfs_status sgfsi_newrows_columns(sgfsi_newrows *r, sgfs_err *err);
 sgfs_status sgfsi_newrows_memory_room(const sgfsi_newrows *r, int64_t most,
                                       sgfsi_newrows_block *block, sgfsi_arena *arena,

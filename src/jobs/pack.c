@@ -2,7 +2,7 @@
  * pack.c: any files to one packed file, in memory that does not grow with their rows; or each of
  * them to one of its own, shared out between processes (--each).
  *
- *     files -> flow -> recipe -> cells of one type -> shuffle (data/shuffle.c) -> packer -> .sgd
+ *     files -> flow -> recipe -> cells of one type -> shuffle (packed/shuffle.c) -> packer -> .sgd
  *
  * Operations that have to look at rows first (--standardize, --categorical) cost one pass over the
  * files each. The first flow stays open to the end: names, words and levels are its. Rows are

@@ -78,8 +78,8 @@ static sgfs_status take_options(sgfs_config *cfg, const sgfs_draws *run, sgfs_er
     for (size_t i = 0; i < sizeof stages / sizeof stages[0] && status == SGFS_OK; i++)
         status = take_stage(cfg, run, stages[i], err);
     if (status != SGFS_OK) return status;
-    /* What is set later is applied later. A --standardize behind all others is no step of the recipe,
-     * and comes last here, too. */
+    /* What is set later is applied later. A --standardize behind all others is no step of the
+     * recipe, and comes last here, too. */
     bool standardized = false;
     const sgfsi_json *recipe = sgfsi_json_get(sgfsi_json_get(run->header, "data"), "recipe");
     for (int64_t i = 0; i < sgfsi_json_length(recipe) && status == SGFS_OK; i++) {

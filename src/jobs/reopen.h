@@ -13,11 +13,11 @@ typedef struct sgfsi_reopened {
     sgfsi_log log;
 } sgfsi_reopened;
 
-/* The name of the run's model. A file that a run names is code: it is loaded where the user names it,
- * too (given; "": nothing). NULL, with SGFS_EUSAGE, where one of the two is missing. */
+/* The name of the run's model. A file that a run names is code: it is loaded where the user names
+ * it, too (given; "": nothing). NULL, with SGFS_EUSAGE, where one of the two is missing. */
 const char *sgfsi_reopen_model_name(const sgfs_draws *run, const char *given, sgfs_err *err);
-/* model: as given above. path: where the rows are now; "" : where the header says they were. Messages
- * go to log's config. SGFS_EDATA where they are other rows than those of the run. */
+/* model: as given above. path: where the rows are now; "" : where the header says they were.
+ * Messages go to log's config. SGFS_EDATA where they are other rows than those of the run. */
 sgfs_status sgfsi_reopen_open(sgfsi_reopened *a, const sgfs_draws *run, const char *model,
                               const char *path, const sgfs_config *log, sgfs_err *err);
 void sgfsi_reopen_close(sgfsi_reopened *a); /* safe on a zeroed value */

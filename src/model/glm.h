@@ -43,8 +43,8 @@ void sgfsi_glm_leverage(const sgfs_model *m, const sgfs_batch *b, const double *
                         double *scratch);
 /* x_i' C x_i for a sparse row; C: p x p, in rows of length D. */
 double sgfsi_glm_sparse_square(const sgfs_csr *x, int64_t i, const double *C, int64_t D);
-/* For the prior: m->reach, which the default one needs without an intercept, and m->likely, by which
- * one that was named is judged. unit, centre: spread and middle of the predictor. */
+/* For the prior: m->reach, which the default one needs without an intercept, and m->likely, by
+ * which one that was named is judged. unit, centre: spread and middle of the predictor. */
 void sgfsi_glm_judge_prior(sgfs_model *m, double unit, double centre);
 /* Coefficients of 0 for all rows of beta, and what moves a predictor by about 1: 1 / root mean
  * square of the column as the chain sees it (1 for a column of zeros). Not 1 / sd: a year of

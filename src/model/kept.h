@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * kept.h: sums over all rows by a device that keeps them, for models of one predictor (`glm` of their
- * kind). Neither rows nor predictors come to the host: places go there, and sums come back.
+ * kept.h: sums over all rows by a device that keeps them, for models of one predictor (`glm` of
+ * their kind). Neither rows nor predictors come to the host: places go there, and sums come back.
  */
 #pragma once
 
@@ -12,11 +12,12 @@ typedef struct sgfsi_kept {
     double constant; /* of all rows' log density */
 } sgfsi_kept;
 
-/* m->kept, where its device keeps its rows, and all of them belong to the data; else it stays NULL. */
+/* m->kept, where its device keeps its rows, and all of them belong to the data; else it stays
+ * NULL. */
 sgfs_status sgfsi_kept_open(sgfs_model *m, sgfs_err *err);
 /* The link's sums at K places (theta: K x D): loglik (K), G (K x D; NULL: not wanted) and, for the
- * first of them, info (D x D lower; or NULL). They say what rows say after sgfsi_kept_finish of each.
- * A failure is one of the device. */
+ * first of them, info (D x D lower; or NULL). They say what rows say after sgfsi_kept_finish of
+ * each. A failure is one of the device. */
 sgfs_status sgfsi_kept_places(const sgfs_model *m, int64_t K, const double *theta, double *loglik,
                               double *G, double *info, sgfs_err *err);
 /* The same at centre + U_k and centre - U_k: plus and minus, K each. */

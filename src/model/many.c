@@ -200,7 +200,8 @@ static void take_group(const factors *f, const sgfs_batch *b, int64_t first,
 
 /* Rows first .. first + n - 1, whose E and a are made. With A = min(1, exp(-a)), B = min(1, exp(a))
  *     1 + exp(a + e) = (A + B exp(e)) / A      1 + exp(a - e) = (A exp(e) + B) / (A exp(e)) :
- * one exp for both signs and no division; `even` and `fixed` of the caller have the denominators. */
+ * one exp for both signs and no division; `even` and `fixed` of the caller have the
+ * denominators. */
 static void logit_pairs(const sgfs_model *m, const sgfs_batch *b, int64_t first, int64_t n,
                         const room *r, const sgfs_places *at) {
     int64_t K = r->K, group = b->weight != NULL ? 1 : GROUP;

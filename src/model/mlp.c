@@ -268,7 +268,8 @@ static sgfs_status open_mlp(sgfs_model *m, sgfs_err *err) {
 /* ---- scores ---------------------------------------------------------------------------------- */
 
 /* Scratch: the passes' own, then eta (n x out) where it is not the left side of a block, then n for
- * the readout. Of one unit eta is a vector for the readout, the host's, and a matrix for the passes.
+ * the readout. Of one unit eta is a vector for the readout, the host's, and a matrix for the
+ * passes.
  */
 static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                           sgfs_scores *s, double *scratch, sgfs_err *err) {

@@ -213,9 +213,14 @@ void sgfsi_model_start(const sgfs_model *m, double *theta, double *spread) {
 }
 
 void sgfsi_model_to_user(const sgfs_model *m, const double *theta, double *user) {
-    const sgfs_model fixed = sgfsi_model_fixed(m);
-    if (m->kind->to_user != NULL) m->kind->to_user(&fixed, theta, user);
-    else memcpy(user, theta, (size_t)m->D * sizeof *theta);
+    if (m->kind->to_user == NULL) {
+        memcpy(user, theta, (size_t)m->D * sizeof *theta);
+    } else if (m->scales == NULL) { /* in every iteration: no copy of a model for that */
+        m->kind->to_user(m, theta, user);
+    } else {
+        const sgfs_model fixed = sgfsi_model_fixed(m);
+        m->kind->to_user(&fixed, theta, user);
+    }
     sgfsi_scales_to_user(m, theta, user);
 }
 

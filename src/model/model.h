@@ -67,14 +67,14 @@ sgfs_model *sgfsi_model_within(const sgfsi_context *opened, const sgfs_model_kin
                                const sgfs_data *data, const sgfs_config *cfg,
                                const sgfsi_json *saved, sgfs_err *err);
 
-/* ---- views: a model that borrows everything from m but what is named, and is not freed -------- */
+/* ---- views: a model that borrows everything from m but what is named, and is not freed ------- */
 
 /* On other rows of the data of m: parameters, prior and scale are those of m. */
 sgfs_model sgfsi_model_on(const sgfs_model *m, const sgfs_data *data);
 /* With another prior. */
 sgfs_model sgfsi_model_under(const sgfs_model *m, struct sgfsi_prior *prior);
-/* A first theta of all parameters and the scale on which chains are spread around it (`start` of its
- * kind); and theta on the user's scale. */
+/* A first theta of all parameters and the scale on which chains are spread around it (`start` of
+ * its kind); and theta on the user's scale. */
 void sgfsi_model_start(const sgfs_model *m, double *theta, double *spread);
 void sgfsi_model_to_user(const sgfs_model *m, const double *theta, double *user);
 /* Without its groups: the parameters of its kind, whose predictors the caller knows. */

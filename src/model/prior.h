@@ -21,7 +21,8 @@
  * and bambi do it. With s = 1 (linear: the sd of the target) its standard deviations are
  *     2.5 s / sd(x)     of the coefficient of a column of numbers
  *     2.5 s             of that of a column of zeros and ones, or of one that never changes
- *     2.5 s             of the intercept at the columns' means, around 0 (linear: the target's mean)
+ *     2.5 s             of the intercept at the columns' means, around 0 (linear: the target's
+ *                       mean)
  * and log_sigma is N(log s, 3^2): columns that explain nearly all of the target leave a sigma far
  * below s, which a narrower prior would widen. The intercept at the means is not a parameter of
  * columns as they are, so the chain lives on columns that are centred and scaled (zeros and ones:
@@ -42,7 +43,8 @@
  * weights of a layer have a scale in common that the data decide (Neal 1996): it is integrated out,
  * a chi-square with nu = 2 degrees of freedom divided by nu as its precision, which leaves a
  * multivariate Student-t. With q = sum of P_j theta_j^2 over the layer,
- *     log p = -(nu + n)/2 log((nu + q)/(nu + n)) - n/2,    gradient = -(nu + n)/(nu + q) P_j theta_j
+ *     log p = -(nu + n)/2 log((nu + q)/(nu + n)) - n/2
+ *     gradient = -(nu + n)/(nu + q) P_j theta_j
  */
 #pragma once
 
@@ -91,8 +93,9 @@ bool sgfsi_prior_is_fitted(const sgfs_model *m);
 /* Before a model is opened: if it is to have that prior, m->data becomes a view with columns that
  * are centred and scaled, unless they are already, or the model is one opened again. */
 sgfs_status sgfsi_prior_fit_columns(sgfs_model *m, sgfs_err *err);
-/* Standard deviations, or other lengths above 0, of the chain's parameters as the user sees them. The
- * intercept is meant where the columns have their means: it is moved while the slopes stay 0. */
+/* Standard deviations, or other lengths above 0, of the chain's parameters as the user sees them.
+ * The intercept is meant where the columns have their means: it is moved while the slopes stay
+ * 0. */
 sgfs_status sgfsi_prior_to_user(const sgfs_model *m, const double *size, double *user,
                                 sgfs_err *err);
 /* Do the options give no parameter any prior? */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * scales.c: how much effects vary between groups: parameters, their names and their prior.
  *
- * Canonical partial correlations (Lewandowski, Kurowicka, Joe 2009): with r_ij = tanh(shape), row i of
- * the correlations' Cholesky factor is r_i1, r_i2 sqrt(1 - r_i1^2), ... A uniform correlation
- * matrix has independent r_ij with density prop. to (1 - r^2)^(b - 1), b = 1 + (q - 1 - j)/2, j from
- * 1; dr/dshape = 1 - r^2 makes the power b.
+ * Canonical partial correlations (Lewandowski, Kurowicka, Joe 2009): with r_ij = tanh(shape), row i
+ * of the correlations' Cholesky factor is r_i1, r_i2 sqrt(1 - r_i1^2), ... A uniform correlation
+ * matrix has independent r_ij with density prop. to (1 - r^2)^(b - 1), b = 1 + (q - 1 - j)/2, j
+ * from 1; dr/dshape = 1 - r^2 makes the power b.
  */
 #include "model/scales.h"
 

@@ -5,9 +5,9 @@
  *
  *     theta = beta, [log_sigma], then for each term  sd_1 .. sd_q, cor_21, cor_31, cor_32, ...
  *
- * and where all terms have an intercept alone, in linear and logistic models, what follows from these:
- * the share of each term in the variance of a row's target (the latent one of logistic: its error has
- * variance pi^2/3), the intraclass correlation
+ * and where all terms have an intercept alone, in linear and logistic models, what follows from
+ * these: the share of each term in the variance of a row's target (the latent one of logistic: its
+ * error has variance pi^2/3), the intraclass correlation
  *
  *     icc_user = sd_user^2 / (sum over terms sd^2 + sigma^2)
  *

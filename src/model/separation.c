@@ -2,7 +2,8 @@
  * separation.c: a column separates a label from the others if no row of the label has a smaller
  * value than any row of the others, or none a larger one:
  *
- *     town=Oslo    1 in rows of label "yes" alone: the larger its coefficient, the likelier all rows
+ *     town=Oslo    1 in rows of label "yes" alone: the larger its coefficient, the likelier all
+ *                  rows
  *
  * The likelihood then grows for ever with the coefficient, and how large it is depends on the prior
  * (Albert and Anderson 1984). The draws are right all the same; a reader of the coefficient should

@@ -12,8 +12,8 @@
 extern const sgfs_option sgfsi_user_options[];
 
 /* How many parameters of a user's model have a score of 0 in every row (or in as many as can be
- * looked at soon), and the names of the first; 0 of other models. For sentences: only the prior says
- * something of these parameters. */
+ * looked at soon), and the names of the first; 0 of other models. For sentences: only the prior
+ * says something of these parameters. */
 int64_t sgfsi_user_uninformed(const sgfs_model *m, char *out, size_t room);
 
 /* Is this a file rather than the name of a model? With a slash, or ending in .so or .dylib. */

@@ -121,10 +121,11 @@ typedef struct climbers {
     double excess[CLIMBERS]; /* of z at the beginning */
 } climbers;
 
-/* Of the log weight of a pair 5 sd out. At 25/4 weights are just without variance, and a chain stays
- * there for hundreds of iterations; but what matters to a run of thousands of draws comes earlier. A
- * place with this excess has the posterior mass exp(-25/2 + 3.5), a ten thousandth: at 4.9 (four
- * events in 3,000 rows) sds were 1 to 2 % small in short runs, and 8 % large in a long one. */
+/* Of the log weight of a pair 5 sd out. At 25/4 weights are just without variance, and a chain
+ * stays there for hundreds of iterations; but what matters to a run of thousands of draws comes
+ * earlier. A place with this excess has the posterior mass exp(-25/2 + 3.5), a ten thousandth: at
+ * 4.9 (four events in 3,000 rows) sds were 1 to 2 % small in short runs, and 8 % large in a long
+ * one. */
 static const double most_excess = 3.5;
 
 bool sgfsi_hill_is_heavy(const sgfsi_hill *h) {

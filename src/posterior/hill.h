@@ -11,12 +11,13 @@
  * pass for all of them, prior included. The same average at c says what is still missing; whichever
  * of the three centres, m among them, has the most effective pairs in a trial is taken.
  *
- * Pairs say little of tails that they do not reach. One row of high leverage can leave a coefficient
- * with a tail that only the prior ends, and so can columns that together nearly separate the labels,
- * while 64 pairs see a Gaussian. So the density is also looked at five posterior standard deviations
- * out, along every parameter, 64 of them in a pass, and where it is largest between them. Along a
- * direction in which the posterior is s times as wide as the Gaussian, a pair at distance r has a
- * weight of e^(r^2 (1 - 1/s^2)/2); from s^2 = 2 on, r^2/4, weights have no variance.
+ * Pairs say little of tails that they do not reach. One row of high leverage can leave a
+ * coefficient with a tail that only the prior ends, and so can columns that together nearly
+ * separate the labels, while 64 pairs see a Gaussian. So the density is also looked at five
+ * posterior standard deviations out, along every parameter, 64 of them in a pass, and where it is
+ * largest between them. Along a direction in which the posterior is s times as wide as the
+ * Gaussian, a pair at distance r has a weight of e^(r^2 (1 - 1/s^2)/2); from s^2 = 2 on, r^2/4,
+ * weights have no variance.
  *
  * How good proposals are is measured, not guessed: the trial's weights give the acceptance and the
  * autocorrelation time of an independent Metropolis chain on pairs (sampler/exact_pairs.c).

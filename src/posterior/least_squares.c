@@ -29,9 +29,9 @@
  *     S = U' l^1/2 axes,     axes = l^-1/2 U S, orthonormal rows,
  * so that y enters by the N numbers axes y alone, again N(0, I), and the rest of y has its prior.
  * The regression on the columns of U' l^1/2 is one of N columns, and goes the way of all others.
- * Where the prior is one of the intercept at the means of columns that are not centred (prior.h), all
- * of this is done in that intercept, b_0 = beta_0 + means'beta, and in columns that are centred on
- * the way, x - means, so that Lambda is diagonal as ever.
+ * Where the prior is one of the intercept at the means of columns that are not centred (prior.h),
+ * all of this is done in that intercept, b_0 = beta_0 + means'beta, and in columns that are centred
+ * on the way, x - means, so that Lambda is diagonal as ever.
  *
  * Coefficients without a prior, and those whose columns dwarf all others (whose l would drown the
  * small ones) stay columns of their own. l below rounding are left out: rows that repeat others.
@@ -518,8 +518,8 @@ static sgfs_status refuse_exact(columns *c, double log_sigma, bool surely, sgfs_
 }
 
 /* From the first look to coordinates at a sigma0 near the mode of sigma. prior: precision and mean
- * of log sigma. Where the residual is lost beside the prior's pull at that sigma0 (few rows that fit
- * well: a prior alone then holds sigma up), a smaller sigma0 shows it: rounding, or a noise. */
+ * of log sigma. Where the residual is lost beside the prior's pull at that sigma0 (few rows that
+ * fit well: a prior alone then holds sigma up), a smaller sigma0 shows it: rounding, or a noise. */
 static sgfs_status settle(columns *c, const double prior[2], sgfs_err *err) {
     const double small = 18; /* sigma0 is less than 1e-8 of where it began: R^2 is 1 */
     sgfsi_least_squares *s = c->s;

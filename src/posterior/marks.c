@@ -146,8 +146,8 @@ static sgfs_status mark_block(void *user, const sgfsi_block_at *at, const sgfs_b
     return check_room(m, m->part[at->part].numbers - before, b->n - looked, err);
 }
 
-/* The marks of all processes in place of this one's, in the order of their rows. status: how it went
- * here. */
+/* The marks of all processes in place of this one's, in the order of their rows. status: how it
+ * went here. */
 static sgfs_status gather_marks(const sgfsi_comm *comm, sgfs_status status, sgfsi_marks *out,
                                 sgfsi_arena *arena, sgfs_err *err) {
     const int64_t size = comm->size, pair = 2 * (int64_t)sizeof(int64_t);

@@ -2,15 +2,16 @@
  * marks.h: the rows that the moves of a run can ask, found before it begins, in one scan.
  *
  * Thinning (thinning.h) asks row i of a move at rate b psi_i, b = b(z, z') known only once the move
- * is. Let b' be a number fixed beforehand, and let every move with b > b' be refused: b is symmetric
- * in z and z', so that detailed balance stays as it is. A row then gets marks at rate b' psi_i for
- * each move, whatever the move turns out to be; one of them objects to it with probability
+ * is. Let b' be a number fixed beforehand, and let every move with b > b' be refused: b is
+ * symmetric in z and z', so that detailed balance stays as it is. A row then gets marks at rate b'
+ * psi_i for each move, whatever the move turns out to be; one of them objects to it with
+ * probability
  *
  *     max(0, -w_i R_i)/(b' psi_i)
  *
  * which is what thinning at rate b' is. For T moves row i has Poisson(T b' psi_i) marks, each for a
- * move drawn uniformly. So one pass over the rows, in their order, leaves about T b' sum psi of them
- * from which the chains run without the data, to the posterior itself.
+ * move drawn uniformly. So one pass over the rows, in their order, leaves about T b' sum psi of
+ * them from which the chains run without the data, to the posterior itself.
  *
  * Marks are a Poisson process along the rows, a row being as long as its psi: gaps are exponential.
  * Every block of rows, of every part of the rows, has a stream of random numbers of its own; parts

@@ -2,11 +2,12 @@
  * mixed.h: rows with groups: the log likelihood where the predictor has effects that vary between
  * groups, and its quadratic approximation around an anchor, from which proposals are made.
  *
- *     eta_i = offset_i + x_i'beta + sum over terms k of z_ik' u_k,g(i),    u_g = C v_g,  v_g ~ N(0, I)
+ *     eta_i = offset_i + x_i'beta + sum over terms k of z_ik' u_k,g(i),
+ *     u_g = C v_g,  v_g ~ N(0, I)
  *
  * Rows are kept by slot: an order in which the groups of the term with the most groups stand
- * together. By slot there are the target, the weight and, from the anchor's predictor eta*, residual
- * r, information w and l''' of each row:
+ * together. By slot there are the target, the weight and, from the anchor's predictor eta*,
+ * residual r, information w and l''' of each row:
  *
  *     l_i(eta) ~ l_i* + (eta - eta*) r_i - w_i (eta - eta*)^2/2 = const + k_i eta - w_i eta^2/2
  *     k_i = r_i + w_i eta*_i
@@ -115,8 +116,8 @@ double sgfsi_mixed_chunk(const sgfsi_mixed_place *at, sgfsi_mixed_room *room, co
 /* The slope of each row's log likelihood by its predictor, times its weight: n from a slot on. */
 void sgfsi_mixed_residuals(const sgfsi_mixed_place *at, sgfsi_mixed_room *room, int64_t first,
                            int64_t n, double *r);
-/* Sum over all slots of what fn adds for n of them from `first` on, in parts of fixed size, added up
- * in order: `count` numbers. */
+/* Sum over all slots of what fn adds for n of them from `first` on, in parts of fixed size, added
+ * up in order: `count` numbers. */
 typedef void (*sgfsi_mixed_fn)(void *user, sgfsi_mixed_room *room, int64_t first, int64_t n,
                                double *sums);
 void sgfsi_mixed_sum(sgfsi_mixed_place *at, sgfsi_mixed_fn fn, void *user, int64_t count,
@@ -129,7 +130,8 @@ void sgfsi_mixed_groups(sgfsi_mixed_place *at, int64_t k, sgfsi_mixed_groups_fn 
 
 /* ---- the Gaussian of a group and of beta ----------------------------------------------------- */
 
-/* c = sum z (k - w rest), rest being eta without term k, for all groups of it; then their frames. */
+/* c = sum z (k - w rest), rest being eta without term k, for all groups of it; then their
+ * frames. */
 void sgfsi_mixed_centres(sgfsi_mixed_place *at, int64_t k);
 /* From c, C and a: of group g the factor K K' = I + a C'H C of its precision in v, and the centre
  * m = K^-T K^-1 C'(a c + third), third = a T : (C K^-T K^-1 C')/2, the mean's first correction;
@@ -145,7 +147,7 @@ void sgfsi_mixed_follow(const sgfsi_mixed_term *t, int64_t g, int64_t p, double 
 sgfs_status sgfsi_mixed_fixed(sgfsi_mixed_place *at, int64_t k, double *L, double *mean,
                               sgfs_err *err);
 /* After the same: out (p) = the gradient of the log posterior by beta, effects of term k following
- * so that z stays. Its mean over z given beta is the gradient with these effects integrated out, and
- * under the approximation it is the same for every z. room: base; what stands in f is lost. */
+ * so that z stays. Its mean over z given beta is the gradient with these effects integrated out,
+ * and under the approximation it is the same for every z. room: base; what stands in f is lost. */
 sgfs_status sgfsi_mixed_gradient(sgfsi_mixed_place *at, int64_t k, double *out, double *room,
                                  sgfs_err *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * mixed_anchor.c: a place near the mode of the coefficients and effects given the scales, and scales
- * near their own: what proposals of sampler groups are made from. Where it lies decides how many of
- * them are accepted, not what is drawn.
+ * mixed_anchor.c: a place near the mode of the coefficients and effects given the scales, and
+ * scales near their own: what proposals of sampler groups are made from. Where it lies decides how
+ * many of them are accepted, not what is drawn.
  *
  *     round    quadratic approximation of every row's log likelihood at eta
  *              for each term: beta and its effects to the maximum (the arrow-shaped system:

@@ -148,8 +148,8 @@ static sgfs_status do_part(sgfsi_full *f, const errand *e, int64_t part) {
 
 /* ---- what they leave ------------------------------------------------------------------------- */
 
-/* Numbers of neighbouring rows: parts differ in length, pieces of a gather do not. room: parts times
- * the longest. */
+/* Numbers of neighbouring rows: parts differ in length, pieces of a gather do not. room: parts
+ * times the longest. */
 static int64_t longest_part(const sgfsi_full *f, const sgfsi_crop *crop) {
     int64_t blocks = (sgfsi_blocks_of(f->N) + f->parts - 1) / f->parts;
     return blocks * (FULL_BLOCK / crop->rows) * crop->width;

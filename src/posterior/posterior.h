@@ -78,8 +78,8 @@ typedef struct sgfsi_full {
     sgfs_err *err;             /* parts */
     int64_t rows_touched;
     const sgfsi_log *log; /* for notes from a pass that takes long; NULL, unless set: none */
-    /* What gives a pass up (SGFS_ESTOPPED): unless set otherwise the wish of who waits for the model.
-     * NULL: a pass is made to its end; so are those that several processes share. */
+    /* What gives a pass up (SGFS_ESTOPPED): unless set otherwise the wish of who waits for the
+     * model. NULL: a pass is made to its end; so are those that several processes share. */
     const sgfsi_stop *stop;
 } sgfsi_full;
 

@@ -15,8 +15,8 @@
  * even rows). So neither the size of blocks nor the number of threads changes a bit of them.
  *
  * Where a row counts by its predictor alone (by_predictor), the predictors of a block at several
- * draws are one product of matrices. The probabilities of two labels then follow from it, so that it
- * is kept in their place, and quantiles are looked for once.
+ * draws are one product of matrices. The probabilities of two labels then follow from it, so that
+ * it is kept in their place, and quantiles are looked for once.
  *
  * kept is row by row with the draws side by side, ready for selection. A draw then writes one
  * number to each of n x width places `stride` apart; consecutive draws share their cache lines, and
@@ -234,7 +234,8 @@ static sgfs_status add_densities(sgfsi_predictor *p, const sgfsi_draw *draw, sgf
 }
 
 /* Where targets are one of two labels, their densities are among the outputs, and the sum of these
- * will do unless it is next to nothing: then every draw of it was faint, and has joined the other. */
+ * will do unless it is next to nothing: then every draw of it was faint, and has joined the
+ * other. */
 static const double faint = 1e-280, nothing = 1e-290;
 
 static double probability(const sgfsi_predictor *p, const double *out, int64_t i) {
@@ -291,7 +292,8 @@ static sgfs_status add_draw(sgfsi_predictor *p, const sgfsi_draw *draw, sgfs_err
     return SGFS_OK;
 }
 
-/* Where predictors are all that a model sees of its rows, those of several draws are made at once. */
+/* Where predictors are all that a model sees of its rows, those of several draws are made at
+ * once. */
 sgfs_status sgfsi_predictor_add(sgfsi_predictor *p, int64_t count, const sgfsi_draw *draw,
                                 sgfs_err *err) {
     sgfs_status status = SGFS_OK;

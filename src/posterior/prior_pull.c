@@ -5,7 +5,8 @@
  * G = Lambda (theta* - m), G the gradient of the log likelihood. Without the prior, and as far as
  * the curvature A = info + Lambda tells, the mode would be elsewhere by
  *
- *     s = A^-1 Lambda (theta* - m) = A^-1 G,     in posterior standard deviations |s_j|/sqrt((A^-1)_jj)
+ *     s = A^-1 Lambda (theta* - m) = A^-1 G
+ *     in posterior standard deviations |s_j|/sqrt((A^-1)_jj)
  *
  * A weak prior moves nothing by more than a fraction of that. Two things make it strong: columns
  * that nearly follow from others, whose coefficients the rows only know together, and labels that a

@@ -3,8 +3,8 @@
  *
  * Counting: how many numbers are smaller than a guess is a loop without branches or stores, of a
  * tenth of a nanosecond a number. The first guess is the normal distribution's; those that follow
- * lie between the nearest ones below and above, until a few numbers at most come before the one that
- * is wanted. From there it goes from each number to the next larger one.
+ * lie between the nearest ones below and above, until a few numbers at most come before the one
+ * that is wanted. From there it goes from each number to the next larger one.
  *
  * Selection is Hoare's quickselect, the median first, so that each tail is looked for in its own
  * half. The partition has no branch that depends on the numbers (a random one is mispredicted every
@@ -61,8 +61,8 @@ static double smallest_lane(lanes v) {
     return least;
 }
 
-/* The smallest number that is at least `from`; infinity where there is none. n >= 8. A minimum waits
- * for the one before it: several are made side by side. */
+/* The smallest number that is at least `from`; infinity where there is none. n >= 8. A minimum
+ * waits for the one before it: several are made side by side. */
 static double least_from(int64_t n, const double *x, double from) {
     enum { SIDES = 4 };
     const lanes limit = all_of(from), none = all_of(INFINITY);

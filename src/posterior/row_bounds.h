@@ -40,8 +40,9 @@ double sgfsi_row_bounds_radius(int64_t D);
 /* psi of a block of rows (at, b: as in sgfsi_full_each), for somebody who wants them. */
 typedef sgfs_status (*sgfsi_psi_fn)(void *user, const sgfsi_block_at *at, const sgfs_batch *b,
                                     const double *psi, sgfs_err *err);
-/* One pass over all rows of m, which must be near (sgfsi_model_near), shared by the processes as crop
- * says. radius: |z| up to which psi is made tight; *growth is raised to what lies beyond needs. */
+/* One pass over all rows of m, which must be near (sgfsi_model_near), shared by the processes as
+ * crop says. radius: |z| up to which psi is made tight; *growth is raised to what lies beyond
+ * needs. */
 sgfs_status sgfsi_row_bounds_scan(const sgfs_model *m, const sgfsi_anchor *a, double radius,
                                   int64_t threads, sgfsi_psi_fn take, void *user,
                                   const sgfsi_crop *crop, double *growth, sgfs_err *err);

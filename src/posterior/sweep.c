@@ -102,9 +102,9 @@ static inline lanes f32_load(const float *x) {
 /* Row i of n is row list[i] from x on, or row i where there is no list. k columns; beta: k + LANES.
  * Eight rows at a time share the coefficients; eta has room for whole groups of eight. g: k; the
  * sums of up to PANEL groups of columns stay in registers while all rows go by, and where these are
- * few, those of every other row (or of every fourth) are kept apart: a sum waits for the one before.
- * The last group of a panel begins at column `last` of it, and its first columns may have been
- * counted already. */
+ * few, those of every other row (or of every fourth) are kept apart: a sum waits for the one
+ * before. The last group of a panel begins at column `last` of it, and its first columns may have
+ * been counted already. */
 #define ROW(x, i) ((x) + (list != NULL ? list[i] : (i)) * stride)
 #define KERNELS(name, type)                                                                        \
     static inline __attribute__((always_inline)) void name##_predict_eight(                        \

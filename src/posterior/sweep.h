@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * sweep.h: predictors, gradient and information of a regression from rows where they lie, for passes over all
- * rows (pass.c) and for minibatches whose scores nobody wants (minibatch.c): nothing is gathered,
- * and each row comes from memory once.
+ * sweep.h: predictors, gradient and information of a regression from rows where they lie, for
+ * passes over all rows (pass.c) and for minibatches whose scores nobody wants (minibatch.c):
+ * nothing is gathered, and each row comes from memory once.
  *
  *     eta_i = c + x_i'b      b = scale theta,  c = intercept - shift'b
  *     g     = sum_i r_i x_i,  r_0 = sum_i r_i      gradient: scale (g - shift r_0), r_0

@@ -150,7 +150,8 @@ static int64_t poisson(double mean, double u) {
     return k;
 }
 
-/* Word i says which entry is asked; where entries have several rows, one more says which of them. */
+/* Word i says which entry is asked; where entries have several rows, one more says which of
+ * them. */
 static int64_t words_per_row(const sgfsi_row_bounds *psi) {
     return psi->block > 1 ? 2 : 1;
 }

@@ -2,8 +2,8 @@
  * thinning.h: the rows' part of an exact Metropolis step, asked of a few rows only
  * (docs/beyond.md).
  *
- *     theta = theta* + L^-T z,  A = L L' at the anchor theta*;  a move z -> z' that is reversible for
- *     N(0, I) is accepted with probability  prod_i min(1, exp(w_i R_i)),
+ *     theta = theta* + L^-T z,  A = L L' at the anchor theta*;  a move z -> z' that is reversible
+ *     for N(0, I) is accepted with probability  prod_i min(1, exp(w_i R_i)),
  *     R_i = r_i(theta') - r_i(theta),  r_i = row i's log density less its second-order expansion
  *
  * Row i could object only at a rate below  b psi_i,  with
@@ -14,8 +14,8 @@
  * probability  max(0, -w_i R_i)/(b psi_i). No veto happens with exactly the probability above.
  *
  * Where more rows would be asked than there are, all of them are, once and in order: the same
- * probability. Rows that are elsewhere were marked before (marks.h): the marks of the move are asked,
- * and a move whose b is above theirs is refused.
+ * probability. Rows that are elsewhere were marked before (marks.h): the marks of the move are
+ * asked, and a move whose b is above theirs is refused.
  */
 #pragma once
 

@@ -10,13 +10,14 @@
  *
  *   one part:      n rows = m blocks of c and one of those left
  *   several parts: each of the n rows draws its part with probability N_p/N, as a single row would;
- *                  the rows of one part are blocks of c and one of those left. However much parts differ,
- *                  the noise from that is the one of single rows.
+ *                  the rows of one part are blocks of c and one of those left. However much parts
+ *                  differ, the noise from that is the one of single rows.
  *
  * With a_i the times that row i comes in a block, over the permutations of the part
  *     Var(sum a_i g_i) = V(s) S_p,   V(s) = (N_p E sum a_i^2 - s^2)/(N_p - 1),
  * S_p the covariance of the part's scores (divisor N_p). Hence (docs/math.md, section 3)
- *     gamma = 1 + N/n^2 (m V(c) + V(s))                  one part; N/n (N-c)/(N-1) where c divides N
+ *     gamma = 1 + N/n^2 (m V(c) + V(s))                  one part; N/n (N-c)/(N-1) where c
+ *                                                        divides N
  *     gamma = 1 + N/n sum_p (N_p/N) V_p(c)/c             several: right to P c/N
  *
  * That is the mean over permutations. A file has one: its chunk means are K = N/c numbers, whose

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * dependence.c: columns that follow from others: copies, multiples, sums, and full sets of zeros and
- * ones beside an intercept. The data say nothing of how an effect is shared among such columns; the
- * prior does, and whoever reads the coefficients should know.
+ * dependence.c: columns that follow from others: copies, multiples, sums, and full sets of zeros
+ * and ones beside an intercept. The data say nothing of how an effect is shared among such columns;
+ * the prior does, and whoever reads the coefficients should know.
  *
  *     some rows -> their cross products -> columns in order, each against those before it
  *         -> candidates: nothing is left of them -> all rows: does that hold there?

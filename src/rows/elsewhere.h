@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * elsewhere.h: data whose rows are not here: what those who have them said of all of them. Such data
- * have columns, labels and a number of rows, and nothing to gather.
+ * elsewhere.h: data whose rows are not here: what those who have them said of all of them. Such
+ * data have columns, labels and a number of rows, and nothing to gather.
  */
 #pragma once
 
@@ -45,8 +45,9 @@ typedef struct sgfsi_elsewhere {
     const sgfsi_marks *marks; /* NULL: there are none yet */
 } sgfsi_elsewhere;
 
-/* What the columns and labels of d, or of a part of the rows that is in d, are like, and of all parts together (name: what to call each);
- * the caller's to free. SGFS_EDATA where they are no parts of the same rows. */
+/* What the columns and labels of d, or of a part of the rows that is in d, are like, and of all
+ * parts together (name: what to call each); the caller's to free. SGFS_EDATA where they are no
+ * parts of the same rows. */
 sgfsi_json *sgfsi_columns_of(const sgfs_data *d, bool part, sgfs_err *err);
 sgfsi_json *sgfsi_columns_merge(int64_t n, const sgfsi_json *const *part, const char *const *name,
                                 sgfs_err *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * exchange.h: the rows of a minibatch from several processes, each of which reads those of its own
- * parts (shares.h) and sends them to the others. All of them know which rows the batch has, and all of
- * them get it as one process alone would: the same bits.
+ * parts (shares.h) and sends them to the others. All of them know which rows the batch has, and all
+ * of them get it as one process alone would: the same bits.
  */
 #pragma once
 

@@ -97,8 +97,8 @@ sgfs_status sgfsi_fingerprint_add(sgfs_data *d, int64_t file, const char *path, 
     return f->path != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the list of files");
 }
 
-/* Targets, weights and exposures whole, and of the cells at most 16 MB: rows at equal distances, the
- * first and the last among them. */
+/* Targets, weights and exposures whole, and of the cells at most 16 MB: rows at equal distances,
+ * the first and the last among them. */
 void sgfsi_fingerprint_arrays(sgfs_data *d, const double *weights, const double *exposure) {
     const sgfsi_table *t = &d->table;
     const double *const whole[] = {d->y, weights, exposure}, most = 1 << 24;

@@ -48,8 +48,9 @@ sgfs_status sgfsi_gatherer_open(sgfsi_gatherer *g, const sgfs_data *d, const sgf
     return SGFS_OK;
 }
 
-/* Rows of packed files lie on a disk that all processes reach, and are mapped; other rows are in the
- * memory of each. A file of a single chunk is one array, from which rows are taken as they lie. */
+/* Rows of packed files lie on a disk that all processes reach, and are mapped; other rows are in
+ * the memory of each. A file of a single chunk is one array, from which rows are taken as they
+ * lie. */
 static bool can_be_dealt(const sgfs_data *d) {
     const sgfsi_table *t = &d->table;
     bool packed = t->parts > 0 && d->subset == NULL;

@@ -7,9 +7,9 @@
  *     (1 | school:class)     for each pair that occurs
  *
  * A factor is a way of putting rows into groups; a term is what varies between the groups of one.
- * With z_i the term's q columns in row i and g(i) the row's group, the linear predictor gets z_i'u_g
- * more. The columns z are taken as they stand in the data, whatever scale the chain has: the sizes of
- * effects mean what the user thinks they do.
+ * With z_i the term's q columns in row i and g(i) the row's group, the linear predictor gets
+ * z_i'u_g more. The columns z are taken as they stand in the data, whatever scale the chain has:
+ * the sizes of effects mean what the user thinks they do.
  */
 #pragma once
 

@@ -78,8 +78,8 @@ static int64_t table_row(const place *p, int64_t i) {
 }
 
 /* Rows that lie anywhere: where one begins is fetched FAR rows before it is copied, and its first
- * entries NEAR rows before. A call of nothing but prefetches would be dropped as one without effect:
- * hence always_inline. */
+ * entries NEAR rows before. A call of nothing but prefetches would be dropped as one without
+ * effect: hence always_inline. */
 static inline __attribute__((always_inline)) void fetch_sparse(const sgfs_csr *from, const place *p,
                                                                int64_t i, int64_t n) {
     enum { NEAR = 16, FAR = 32, LINE = 8, MOST = 64 }; /* rows; entries */
@@ -93,8 +93,8 @@ static inline __attribute__((always_inline)) void fetch_sparse(const sgfs_csr *f
     if (end > first) __builtin_prefetch(&from->value[end - 1]);
 }
 
-/* Entries of one row, which are few: eight at a time, the last eight once more where their number is
- * no multiple of eight. */
+/* Entries of one row, which are few: eight at a time, the last eight once more where their number
+ * is no multiple of eight. */
 static inline void copy_entries(const int32_t *restrict from_col, const double *restrict from_value,
                                 int64_t count, int32_t shift, int32_t *restrict col,
                                 double *restrict value) {

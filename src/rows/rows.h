@@ -105,8 +105,8 @@ bool sgfsi_data_stored(const sgfs_data *d, int64_t first, int64_t n, sgfsi_side_
 /* ---- batches --------------------------------------------------------------------------------- */
 
 /* Who gathers the rows of batches, and in whose memory they lie: the device (NULL: the host), from
- * the copy of all rows that it keeps, or, where it keeps none, the host for it. Of dealt rows each of
- * several processes gathers its own (shares.h). */
+ * the copy of all rows that it keeps, or, where it keeps none, the host for it. Of dealt rows each
+ * of several processes gathers its own (shares.h). */
 typedef struct sgfsi_gatherer {
     const sgfs_device *device;
     void *kept;
@@ -153,7 +153,8 @@ struct sgfsi_exchange; /* exchange.h */
 sgfs_status sgfsi_rows_open(sgfsi_rows *r, const sgfs_data *d, sgfsi_rows_plan plan,
                             sgfsi_arena *arena, sgfs_err *err);
 /* Each fills the room and gives r->batch, which is good until the next call, as long as r does not
- * move; gamma is 1 unless the caller says otherwise there. Rows first .. first + n - 1 of the data, with their weights; */
+ * move; gamma is 1 unless the caller says otherwise there. Rows first .. first + n - 1 of the data,
+ * with their weights; */
 const sgfs_batch *sgfsi_rows_range(sgfsi_rows *r, int64_t first, int64_t n);
 /* the same without the rows themselves (x is NULL): targets, weights, offsets; */
 const sgfs_batch *sgfsi_rows_beside(sgfsi_rows *r, int64_t first, int64_t n);

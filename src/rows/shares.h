@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * shares.h: how the rows of data are cut: into blocks, and these into a number of parts that neither
- * threads nor processes change (posterior/pass.c). Processes (context/comm/comm.h) share the parts
- * of a pass, so that the rows of its parts are a process's own: in a pass it touches no others, and
- * where rows are dealt (batch.h) no others of a minibatch.
+ * shares.h: how the rows of data are cut: into blocks, and these into a number of parts that
+ * neither threads nor processes change (posterior/pass.c). Processes (context/comm/comm.h) share
+ * the parts of a pass, so that the rows of its parts are a process's own: in a pass it touches no
+ * others, and where rows are dealt (batch.h) no others of a minibatch.
  */
 #pragma once
 

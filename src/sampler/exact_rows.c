@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * exact_rows.c: draws from the posterior itself, each asking a few rows (docs/beyond.md; after Cornish
- * et al. 2019, "Scalable Metropolis-Hastings for exact Bayesian inference with large datasets").
+ * exact_rows.c: draws from the posterior itself, each asking a few rows (docs/beyond.md; after
+ * Cornish et al. 2019, "Scalable Metropolis-Hastings for exact Bayesian inference with large
+ * datasets").
  *
  *     theta = theta* + L^-T z,   A = L L' at the anchor theta*
  *     z' = rho z + sqrt(1 - rho^2) xi,   xi ~ N(0, I)              reversible for N(0, I)

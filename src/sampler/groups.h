@@ -15,9 +15,9 @@ enum { SGFSI_GROUP_STREAMS = 2 * SGFSI_MOST_TERMS };
 /* Of random walks of a term: each of its scales, sd beside sigma or coefficients, log sigma. */
 enum { SGFSI_RIDGE_STEP = SGFSI_MOST_SHAPE, SGFSI_SIGMA_STEP, SGFSI_GROUP_STEPS };
 
-/* Draws of all effects that a chain keeps, evenly spaced: room for so many, and of the draws that the
- * chain hands over number every, 2 every, ... (from 1). When there is no room for a further one,
- * every second one goes. */
+/* Draws of all effects that a chain keeps, evenly spaced: room for so many, and of the draws that
+ * the chain hands over number every, 2 every, ... (from 1). When there is no room for a further
+ * one, every second one goes. */
 typedef struct sgfsi_groups_kept {
     int64_t numbers, room, count, every, seen;
     float *u; /* room x numbers */
@@ -103,7 +103,8 @@ static inline double sgfsi_group_density(double x) {
 /* The hook `effects` (groups_effects.c). */
 sgfs_status sgfsi_groups_effects(const sgfs_sampler *const *chain, int64_t chains, sgfsi_json **out,
                                  sgfs_err *err);
-/* Draws of effects (groups_kept.c): room for them; a draw has been handed over; their state; hooks. */
+/* Draws of effects (groups_kept.c): room for them; a draw has been handed over; their state;
+ * hooks. */
 sgfs_status sgfsi_groups_keep_open(sgfsi_groups_chain *e, sgfs_err *err);
 void sgfsi_groups_keep(sgfsi_groups_chain *e);
 void sgfsi_groups_keep_fields(sgfsi_groups_chain *e, sgfsi_fields *list);
@@ -111,7 +112,7 @@ bool sgfsi_groups_kept_effects(const sgfs_sampler *const *chain, int64_t chains,
                                sgfs_kept_effects *out);
 int64_t sgfsi_groups_effects_now(const sgfs_sampler *s, float *out);
 
-/* ---- moves (groups_moves.c, groups_scales.c), of term e->k in iteration e->t ------------------- */
+/* ---- moves (groups_moves.c, groups_scales.c), of term e->k in iteration e->t ----------------- */
 
 /* All groups; *accepted: which share of them. */
 void sgfsi_groups_move(sgfsi_groups_chain *e, double *accepted);
@@ -136,8 +137,8 @@ void sgfsi_groups_along_ridge(double by, double *log_sd, double *log_sigma);
 /* Two scales or correlations, in turn, and sd with sigma, while z stays; *accepted: which share of
  * them. */
 void sgfsi_groups_move_scales(sgfsi_groups_chain *e, bool warming, double *accepted);
-/* All of them while the effects stay; the sum of each effect with its coefficient, and log_sigma, while
- * the predictor stays. After them the frames of the term are no longer right. */
+/* All of them while the effects stay; the sum of each effect with its coefficient, and log_sigma,
+ * while the predictor stays. After them the frames of the term are no longer right. */
 void sgfsi_groups_slice_scales(sgfsi_groups_chain *e);
 void sgfsi_groups_slice_means(sgfsi_groups_chain *e);
 void sgfsi_groups_slice_sigma(sgfsi_groups_chain *e);

@@ -5,8 +5,8 @@
  * early it ends. Single precision is far finer than any Monte Carlo error.
  *
  * All are kept until the room for twice as many as are wanted is full; then every second one goes,
- * and from there on every second one is kept. So there are always as many as are wanted, and at most
- * twice as many, and the number of draws that were planned changes nothing.
+ * and from there on every second one is kept. So there are always as many as are wanted, and at
+ * most twice as many, and the number of draws that were planned changes nothing.
  */
 #include <stdlib.h>
 

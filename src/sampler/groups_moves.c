@@ -14,15 +14,16 @@ static const double rhos[] = {0, 0, 0, 0.8}, WALK = 2.4;
 
 enum { HERE, MIRROR, NEW, NEW_MIRROR, PLACES, BATCH = 128 };
 
-/* Where a group might go: v and u = C v of each place, and the densities there. A local step has two
- * places, HERE and NEW. */
+/* Where a group might go: v and u = C v of each place, and the densities there. A local step has
+ * two places, HERE and NEW. */
 typedef struct group_places {
     double v[PLACES][SGFSI_MOST_EFFECTS], u[PLACES][SGFSI_MOST_EFFECTS];
     double loglik[PLACES], rest[PLACES]; /* of its rows; what else is in the log weight */
     int chosen;
 } group_places;
 
-/* A random walk, which independent proposals need where a group is far out: they would stay away. */
+/* A random walk, which independent proposals need where a group is far out: they would stay
+ * away. */
 static bool is_local(const sgfsi_groups_chain *e) {
     return e->t % 8 == 7;
 }
@@ -147,8 +148,8 @@ void sgfsi_groups_move(sgfsi_groups_chain *e, double *accepted) {
 
 /* ---- beta ------------------------------------------------------------------------------------ */
 
-/* How v of each group follows both differences from the centre: into one and two. Sums: |v|^2 at the
- * four places. */
+/* How v of each group follows both differences from the centre: into one and two. Sums: |v|^2 at
+ * the four places. */
 static void follow(void *user, sgfsi_mixed_room *room, int64_t from, int64_t to, double *sums) {
     sgfsi_groups_chain *e = user;
     const sgfsi_mixed_term *t = &e->mixed->term[e->k];

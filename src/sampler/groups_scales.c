@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
- * groups_scales.c: the moves of sampler groups (groups.c) of how much effects vary, and of the noise
- * of a linear model. With z fixed the effects follow their scales, which mixes where groups have few
- * rows; with the effects fixed the scales see sum u u' alone, which mixes where they have many. And
- * the sum of a term's effects, which its coefficient makes up for, with the predictor fixed.
+ * groups_scales.c: the moves of sampler groups (groups.c) of how much effects vary, and of the
+ * noise of a linear model. With z fixed the effects follow their scales, which mixes where groups
+ * have few rows; with the effects fixed the scales see sum u u' alone, which mixes where they have
+ * many. And the sum of a term's effects, which its coefficient makes up for, with the predictor
+ * fixed.
  */
 #include "sampler/groups.h"
 
-/* TRIES of one scale after the other: a tenth of an iteration, and scales are what mixes slowest. */
+/* TRIES of one scale after the other: a tenth of an iteration, and scales are what mixes
+ * slowest. */
 enum { CHUNK = SGFSI_MIXED_CHUNK, MOST_SHAPE = SGFSI_MOST_SHAPE, TRIES = 2 };
 
 /* ---- slices ---------------------------------------------------------------------------------- */
@@ -39,8 +41,8 @@ typedef struct rescaling {
     double a, log_sigma, shape[MOST_SHAPE], C[SGFSI_MOST_EFFECTS * SGFSI_MOST_EFFECTS];
 } rescaling;
 
-/* v and u = C v at the new scales, z being the same: v into one, the change of u into two. Sums: what
- * |v|^2/2 and the Jacobian say, new less old. */
+/* v and u = C v at the new scales, z being the same: v into one, the change of u into two. Sums:
+ * what |v|^2/2 and the Jacobian say, new less old. */
 static void rescale(void *user, sgfsi_mixed_room *room, int64_t from, int64_t to, double *sums) {
     enum { Q = SGFSI_MOST_EFFECTS };
     const rescaling *r = user;
@@ -101,8 +103,8 @@ static rescaling as_they_are(sgfsi_groups_chain *e) {
     return r;
 }
 
-/* log density at r less that here, z being the same: the effects into one, the predictor into e, the
- * log likelihood there into *loglik. log sigma is left as it is there. */
+/* log density at r less that here, z being the same: the effects into one, the predictor into e,
+ * the log likelihood there into *loglik. log sigma is left as it is there. */
 static double weigh(sgfsi_groups_chain *e, rescaling *r, double *loglik) {
     const sgfsi_mixed *m = e->mixed;
     double groups_part, before = 0, after = 0;
@@ -141,8 +143,8 @@ static bool decide(sgfsi_groups_chain *e, rescaling *r, double *step, bool warmi
 }
 
 /* sd and sigma with sd^2 + sigma^2 as it is, which is all that groups of one row know of them: a
- * random walk of log sd - log sigma. log(sd^2 + sigma^2) being the other coordinate, the Jacobian is
- * constant. */
+ * random walk of log sd - log sigma. log(sd^2 + sigma^2) being the other coordinate, the Jacobian
+ * is constant. */
 void sgfsi_groups_along_ridge(double by, double *log_sd, double *log_sigma) {
     double difference = *log_sd - *log_sigma, to = difference + by,
            both = *log_sd + 0.5 * log1p(exp(-2 * difference));
@@ -231,7 +233,8 @@ void sgfsi_groups_slice_scales(sgfsi_groups_chain *e) {
 
 /* ---- means ----------------------------------------------------------------------------------- */
 
-/* A term's effect number i and the coefficient of the same column: what one gains the other loses. */
+/* A term's effect number i and the coefficient of the same column: what one gains the other
+ * loses. */
 typedef struct given_sum {
     const sgfsi_groups_chain *e;
     double square, pull;     /* of the effects: log density pull x - square x^2/2 */
@@ -255,7 +258,8 @@ static double sum_density(const void *user, double x) {
     return sgfsi_group_density(lp);
 }
 
-/* The design's column of the term's effect i, in its units: x = value/scale + shift. false: none. */
+/* The design's column of the term's effect i, in its units: x = value/scale + shift. false:
+ * none. */
 static bool find_column(const sgfsi_mixed *m, const sgfsi_term *t, int64_t i, given_sum *s) {
     const sgfs_data *d = m->fixed.data;
     int64_t front = d->p - d->features, slope = i - (t->intercept ? 1 : 0);

@@ -19,7 +19,7 @@ typedef struct sgfsi_precondition {
 /* clang-format off */
 #define SGFSI_PRECONDITION_ROWS                                                                    \
     {"sampler.precondition", "precondition", SGFS_CHOICE, "none", 1, 0, "none|file|curvature",     \
-     "shape of the steps: plain, from a file, or the inverse curvature"},                           \
+     "shape of the steps: plain, from a file, or the inverse curvature"},                          \
     {"sampler.precondition_file", "precondition-file", SGFS_FILE, "", 1, 0, NULL,                  \
      "D x D or D numbers, .npy or text (implies --precondition file)"}
 /* clang-format on */

@@ -8,7 +8,7 @@
  * 1) for k = 1 .. T iterations after warm-up in M cycles; the cosine may also be laid over a
  * decaying step. While r/l < b the chain explores: no noise is injected, and nothing is kept.
  *
- * The automatic step, in the stiffest direction (model/pilot.c finds it). A chain with gradient
+ * The automatic step, in the stiffest direction (posterior/pilot.c finds it). A chain with gradient
  * noise S = (gamma - 1) N Cov(g) that takes the fraction h of a Newton step has the variance (1 +
  * h (gamma-1)/2)/(1 - h/2) where 1 is right, so about h gamma/2 too much, and forgets at the rate
  * h. With h = 0.2/gamma the variance is a tenth too large (the standard deviation a twentieth),

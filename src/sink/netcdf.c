@@ -20,8 +20,8 @@
  * process when it ends (both seen with 1.10). The price is room for the compressed file in memory.
  *
  * It is made in a process of its own: netCDF and HDF5 crash or call exit where an allocation fails
- * (19 of 138 tried), and are not safe for threads. Since nothing but memory can fail there, whatever
- * goes wrong in that process counts as memory that ran out.
+ * (19 of 138 tried), and are not safe for threads. Since nothing but memory can fail there,
+ * whatever goes wrong in that process counts as memory that ran out.
  */
 #include "sink/effects.h"
 #include "sink/export.h"

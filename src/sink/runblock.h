@@ -23,7 +23,8 @@ enum { SGFSI_BLOCK_DRAWS = 1, SGFSI_BLOCK_INFO = 2, SGFSI_BLOCK_END = 3, SGFSI_B
 #define SGFSI_NOTE_AUDIT (SGFSI_NOTE | 1u)
 /* Means and standard deviations of the effects of groups (docs/groups.md); the last one counts. */
 #define SGFSI_NOTE_EFFECTS (SGFSI_NOTE | 3u)
-/* Draws of them (sgfs_kept_effects): u64 count, u64 numbers; u64 chain, u64 draw of each; f32 each. */
+/* Draws of them (sgfs_kept_effects): u64 count, u64 numbers; u64 chain, u64 draw of each; f32
+ * each. */
 #define SGFSI_NOTE_KEPT (SGFSI_NOTE | 4u)
 enum { SGFSI_KEPT_HEAD = 16 };
 /* A state that a run can go on from (runstate.c), which is written over in its place: its head

@@ -13,9 +13,9 @@
  *   - What is written can be read: the header passes through the reader's own checks first, and
  *     each chain's blocks must follow each other without a gap.
  *
- * Not here: reading (runread.c), states and the order of a complete file (runstate.c), deciding when
- * to write (the run), fsync per block (a power cut may cost what came after the last state; a killed
- * process costs nothing).
+ * Not here: reading (runread.c), states and the order of a complete file (runstate.c), deciding
+ * when to write (the run), fsync per block (a power cut may cost what came after the last state; a
+ * killed process costs nothing).
  */
 #include "sink/runfile.h"
 

@@ -5,9 +5,9 @@
  * `test_all_rows cuda` asks a GPU, real or pretended, and skips without. No device of the host has
  * such an operation so far.
  *
- * Tolerance. A predictor of p products and a sum of N rows are off by (p + N) eps times the sum of the
- * sizes of all terms at most, which the reference adds up on its way; a hundred eps more are for the
- * functions themselves.
+ * Tolerance. A predictor of p products and a sum of N rows are off by (p + N) eps times the sum of
+ * the sizes of all terms at most, which the reference adds up on its way; a hundred eps more are
+ * for the functions themselves.
  */
 #include <float.h>
 #include <math.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_chunks.c: minibatches in chunks. Over the permutations of a file, Cov(N gbar) = (gamma - 1) N
- * Cov(g) with the gamma of chunks.c; parts that differ change nothing; a chunk of one row is a row.
+ * test_chunks.c: minibatches in chunks. Over the permutations of a file, Cov(N gbar) = (gamma - 1)
+ * N Cov(g) with the gamma of chunks.c; parts that differ change nothing; a chunk of one row is a
+ * row.
  *
  * Means lie within 5 standard errors of what they should be, variances within 5 sqrt(2/T) of it
  * (scores of a batch are close to normal): a false alarm in fewer than 1 of 20,000 choices of the
@@ -25,7 +26,8 @@ static void draw(const sgfs_scheme_kind *kind, const sgfs_urn *urn, int64_t t, i
 
 /* ---- which rows ------------------------------------------------------------------------------ */
 
-/* times[i] of a batch has mean n/N, whatever the chunk: full, cut short by the batch, or the last. */
+/* times[i] of a batch has mean n/N, whatever the chunk: full, cut short by the batch, or the
+ * last. */
 static void check_expected_equally(const sgfs_urn *urn) {
     enum { T = 40000 };
     double sum[MOST] = {0}, squares[MOST] = {0};

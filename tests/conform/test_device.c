@@ -3,7 +3,8 @@
  * vector register or a cache block, and keeps to the triangle it was given. A device without the
  * operations that have a default, and one with memory of its own, do the same.
  *
- * `test_device cuda` does all of it with a GPU, behind a mirror (tools/mirror.h), and skips without.
+ * `test_device cuda` does all of it with a GPU, behind a mirror (tools/mirror.h), and skips
+ * without.
  *
  * Tolerance. Entries lie in (-1, 1), so a sum of k products is at most k and its rounding error,
  * in any order of summation, at most k (k + 1) eps / 2 for each of the two devices.

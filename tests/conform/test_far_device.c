@@ -4,12 +4,12 @@
  * Its arrays have addresses in a map without any permission, and their numbers lie at the same
  * place of a second map: whoever reads or writes them without the device's operations dies of a
  * segmentation fault. Every operation moves the addresses over and lets OpenBLAS do the work, so a
- * run has to have the bits of a run on `blas`. Arrays that grow with n D or D^2 have to come from the
- * device: the operations insist on it.
+ * run has to have the bits of a run on `blas`. Arrays that grow with n D or D^2 have to come from
+ * the device: the operations insist on it.
  *
- * `test_far_device cuda` makes the same runs on a GPU: twice the same bits, and the numbers of `blas`
- * up to rounding. It skips where there is none. `test_far_device cuda few` makes some of them, for a
- * pretended GPU, whose threads take turns.
+ * `test_far_device cuda` makes the same runs on a GPU: twice the same bits, and the numbers of
+ * `blas` up to rounding. It skips where there is none. `test_far_device cuda few` makes some of
+ * them, for a pretended GPU, whose threads take turns.
  */
 #define _GNU_SOURCE
 #include <stdio.h>

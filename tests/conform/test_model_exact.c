@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_model_exact.c: what a model promises where it declares the hooks of exact draws, `third` with
- * `remainder`, or `whole`, for every row of sgfsi_models and every setting of model_bench.h. How
- * tight and how accurate those of the regressions are is in unit/test_bounds.c.
+ * test_model_exact.c: what a model promises where it declares the hooks of exact draws, `third`
+ * with `remainder`, or `whole`, for every row of sgfsi_models and every setting of model_bench.h.
+ * How tight and how accurate those of the regressions are is in unit/test_bounds.c.
  *
  *     theta = anchor + L^-T z,  A = L L' the curvature there with the prior's
  */
@@ -96,7 +96,8 @@ static double squared(spot *at, int64_t i, const double *v) {
 }
 
 /* Densities by `scores`, their first two derivatives by `scores` and `curvature`: columns as far as
- * 13.79 from 0 make predictors of a few hundred, so that 1e-11 is 100 roundings of what they sum. */
+ * 13.79 from 0 make predictors of a few hundred, so that 1e-11 is 100 roundings of what they
+ * sum. */
 static void check_remainder(bench *b) {
     if (b->is.kind->remainder == NULL) return;
     spot at;
@@ -130,7 +131,7 @@ static void check_remainder(bench *b) {
     free(d);
 }
 
-/* Moves of all sizes, within a small radius and beyond it: both bounds of veto.h. */
+/* Moves of all sizes, within a small radius and beyond it: both bounds of row_bounds.h. */
 static void check_bounds(bench *b) {
     if (b->is.kind->third == NULL) return;
     spot at;

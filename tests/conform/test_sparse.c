@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_sparse.c: rows without their zeros give what the same rows with their zeros give: statistics,
- * predictors, scores, gradients, information, matrices, views, held-out losses and chains, for every
- * model that says it takes them, with and without intercept, weights and scaling.
+ * test_sparse.c: rows without their zeros give what the same rows with their zeros give:
+ * statistics, predictors, scores, gradients, information, matrices, views, held-out losses and
+ * chains, for every model that says it takes them, with and without intercept, weights and scaling.
  *
  * Each side adds the same numbers in another order: 1e-12 of the sum of their magnitudes is far
  * above the rounding of 2,000 terms and far below any mistake.
@@ -274,8 +274,8 @@ static void test_full_passes_give_the_same(void **state) {
     for_each(check_full);
 }
 
-/* Bounds and remainders of a minibatch, with the curvature's inverse replaced by any symmetric matrix
- * of that kind: B B'. */
+/* Bounds and remainders of a minibatch, with the curvature's inverse replaced by any symmetric
+ * matrix of that kind: B B'. */
 static void check_bounds(pair *q) {
     if (q->is.kind->third == NULL) return;
     sgfsi_arena arena = {NULL};
@@ -433,8 +433,8 @@ static double megabytes(void) {
 }
 
 /* 200,000 columns of which a row has eight. A minibatch with its zeros would take 800 MB, one block
- * of a full pass 1.6 GB; what is of size D alone (batch means of the chain, sums of 64 parts, names)
- * takes 400 MB. */
+ * of a full pass 1.6 GB; what is of size D alone (batch means of the chain, sums of 64 parts,
+ * names) takes 400 MB. */
 static void test_many_columns_cost_their_entries(void **state) {
     (void)state;
     enum { ROWS = 4000, COLS = 200000, EACH = 8 };

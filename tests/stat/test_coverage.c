@@ -5,8 +5,8 @@
  * parameters: over that joint distribution a 90 % predictive interval holds the new target in 90 %
  * of cases and rows predicted with probability p are 1 in a share p of cases, exactly, whatever the
  * size of the training set. Twelve rows for four columns leave the parameters in doubt: intervals
- * that forget it (one draw, or the mean of the draws, in place of all) are found out; the test makes
- * sure of that.
+ * that forget it (one draw, or the mean of the draws, in place of all) are found out; the test
+ * makes sure of that.
  *
  * Monte Carlo: replicates are independent, rows of one are not, so standard errors are those of the
  * mean over replicates. The limit 4 has a false-alarm rate of 6e-5 a comparison; seeds are fixed.

@@ -27,7 +27,8 @@ static double noise_of(int64_t D, double n) {
     return (double)(D + 1) / n;
 }
 
-/* What S adds to the variance if it is left out: C = (1-h)^2 C + h^2 A^-1 S A^-1 + A^-1 R R' A^-1. */
+/* What S adds to the variance if it is left out: C = (1-h)^2 C + h^2 A^-1 S A^-1 + A^-1 R R'
+ * A^-1. */
 static double share_of(double h, double s) {
     return h / (2 - h) * s;
 }
@@ -82,15 +83,15 @@ static void check_mean(const problem *q, const outcome *o, double h) {
 }
 
 /* Variance of an entry of one batch's V, in units of its square, for Gaussian rows x and places
- * delta (both whitened), V_jj = mean (x'delta)^2 x_j^2: that of the places, 2 D + 6, and that of the
- * rows, 3 (105 + 30 (D-1) + 3 (D^2-1)) - (D^2 + 6 D + 20) over n. */
+ * delta (both whitened), V_jj = mean (x'delta)^2 x_j^2: that of the places, 2 D + 6, and that of
+ * the rows, 3 (105 + 30 (D-1) + 3 (D^2-1)) - (D^2 + 6 D + 20) over n. */
 static double roughness(double D, double n) {
     double rows = 3 * (105 + 30 * (D - 1) + 3 * (D * D - 1)) - (D * D + 6 * D + 20);
     return (2 * D + 6 + rows / n) / ((D + 1) * (D + 1));
 }
 
-/* closed.h's is_right, but E2 has the error of S in it, too: a running mean, whose own mean over the
- * run has twice the variance of one over all batches; a sample's C_jj has 2. */
+/* closed.h's is_right, but E2 has the error of S in it, too: a running mean, whose own mean over
+ * the run has twice the variance of one over all batches; a sample's C_jj has 2. */
 static bool is_exact(const problem *q, const outcome *o, const how *w) {
     double share = share_of(w->h, noise_of(q->D, w->n));
     double noise = E2_noise(q, tau2_of(gamma_like(w->h), 0), o->T_mean);
@@ -605,9 +606,9 @@ static double mean_log_sd(const problem *q, const char *sampler, const char *dra
 }
 
 /* Three rows for each parameter: the curvature at the mode is a quarter more than its mean over the
- * posterior, and steps by it made draws 3 % too narrow. The error of a log sd is 1/sqrt(2 ESS), with
- * ESS 20,000 or more on both sides half a per cent; of the mean over ten that are hardly correlated
- * 0.2 %. */
+ * posterior, and steps by it made draws 3 % too narrow. The error of a log sd is 1/sqrt(2 ESS),
+ * with ESS 20,000 or more on both sides half a per cent; of the mean over ten that are hardly
+ * correlated 0.2 %. */
 static void few_rows_for_each_parameter_leave_the_spread(void **state) {
     (void)state;
     problem q = noisy_regression(30, 10, 1, 10, 1.5, 45);

@@ -7,10 +7,10 @@
  * other point) gives the same means to 1e-6 sd, which is checked.
  *
  * What is compared: means, variances, the covariance, third moments, each in units of its own Monte
- * Carlo error (ESS), limit 4.5; and the two marginal distribution functions by Kolmogorov-Smirnov on
- * draws thinned until they are about independent, sqrt(n) sup |F_n - F| < 2.3, which a right sampler
- * exceeds once in 20,000. Nine numbers for each of about a dozen runs: about one false alarm in 300
- * changes of the seeds, which are fixed.
+ * Carlo error (ESS), limit 4.5; and the two marginal distribution functions by Kolmogorov-Smirnov
+ * on draws thinned until they are about independent, sqrt(n) sup |F_n - F| < 2.3, which a right
+ * sampler exceeds once in 20,000. Nine numbers for each of about a dozen runs: about one false
+ * alarm in 300 changes of the seeds, which are fixed.
  *
  * That this can fail: the same comparison, run on draws of the Gaussian at the mode (Laplace), must
  * fail for every rare-event problem.

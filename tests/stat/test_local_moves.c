@@ -3,10 +3,10 @@
  * begins with one, in a program of its own made from the same source.
  *
  * One slope, eight rows, a logistic regression with a weak prior: a skewed posterior whose moments
- * are integrated on a grid of 4,001 points from -40 to 60. Mean, variance and third moment of 400,000
- * draws in units of their Monte Carlo error, limit 4.5: a false alarm in 50,000 changes of the seed.
- * That this can fail: with z itself left out of the choice, or with weights that are not those of
- * pairs, it does, by 20 errors and more.
+ * are integrated on a grid of 4,001 points from -40 to 60. Mean, variance and third moment of
+ * 400,000 draws in units of their Monte Carlo error, limit 4.5: a false alarm in 50,000 changes of
+ * the seed. That this can fail: with z itself left out of the choice, or with weights that are not
+ * those of pairs, it does, by 20 errors and more.
  */
 #include "chain/run.h"
 #include "stat/sampled.h"

@@ -238,7 +238,8 @@ static void test_hmc_is_calibrated(void **state) {
 
 /* Exact where the posterior is quadratic and the scores spread as the curvature says. With Gaussian
  * noise they do up to sqrt(2/rows), which the variance feels divided by gamma (docs/math.md):
- * 400 rows, n = 20: 7 %/21, far below what 600 problems can see. tau = gamma - 1 = 20 at alpha 0. */
+ * 400 rows, n = 20: 7 %/21, far below what 600 problems can see. tau = gamma - 1 = 20 at alpha
+ * 0. */
 static void test_sgfs_is_calibrated_where_it_is_exact(void **state) {
     (void)state;
     static const setting settings[] = {COMMON("1"),

@@ -128,7 +128,8 @@ static void test_exact_for_any_B(void **state) {
 /* Small eps: theta += 2 (gamma N I1hat + 4B/eps)^-1 (G + eta) -> (eps/2) B^-1 G + N(0, eps B^-1).
  * The same rows and the same normals go into SGLD with C = B^-1, from the same start (0), so the
  * steps themselves must agree: they differ by the factor (I + eps/4 B^-1 K)^-1, that is, by
- * O(eps). (The prior's noise z2, of relative variance O(eps), is made negligible by a weak prior.) */
+ * O(eps). (The prior's noise z2, of relative variance O(eps), is made negligible by a weak
+ * prior.) */
 static double distance_to_sgld(const problem *q, double eps) {
     char text[32];
     double C[5], B[5] = {900, 2500, 400, 3000, 1200}, gap = 0, size = 0;

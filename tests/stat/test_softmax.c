@@ -382,10 +382,10 @@ static void test_sgfs_f_by_default_agrees_with_nuts(void **state) {
     sample_free(&b);
 }
 
-/* Two rows of a label among 6,000: most minibatches have none of them, and a matrix that has not met
- * one would throw its coefficients away, and the others' with them. The posterior is skewed, and
- * SGFS is allowed 0.3 sd in means and 25 % in standard deviations of that label's; 0.1 sd and 10 %
- * of the others'. */
+/* Two rows of a label among 6,000: most minibatches have none of them, and a matrix that has not
+ * met one would throw its coefficients away, and the others' with them. The posterior is skewed,
+ * and SGFS is allowed 0.3 sd in means and 25 % in standard deviations of that label's; 0.1 sd and
+ * 10 % of the others'. */
 static void test_a_rare_label_does_no_harm(void **state) {
     (void)state;
     enum { ROWS = 6000 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * mirror.h: a device with memory of its own as one that takes arrays of the host's: each operation
- * makes room there, puts them, and gets them back. So tests of devices need not know the difference.
+ * makes room there, puts them, and gets them back. So tests of devices need not know the
+ * difference.
  */
 #pragma once
 

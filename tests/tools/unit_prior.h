@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * unit_prior.h: options for tests and benchmarks that know what N(0, 1) on every parameter gives: it
- * is the prior as long as they do not name another. What happens without any option of the prior
- * is a matter of its own (stat/test_default_prior.py).
+ * unit_prior.h: options for tests and benchmarks that know what N(0, 1) on every parameter gives:
+ * it is the prior as long as they do not name another. What happens without any option of the prior
+ * is a matter of its own (cli/test_default_prior.py).
  */
 #pragma once
 

@@ -278,6 +278,35 @@ def test_numbers_of_a_matrix_are_its_kinds_own():
     assert inside.search((ROOT / "src/fisher/diag.c").read_text())
 
 
+def too_wide(text):
+    return [number for number, line in enumerate(text.split("\n"), 1) if len(line) > 100]
+
+
+@pytest.mark.parametrize("folder", ["src", "include", "cli", "examples", "tests", "bench", "fuzz"])
+def test_lines_of_c_have_at_most_100_columns(folder):
+    """clang-format leaves comments as they are."""
+    found = [p for kind in ("*.[ch]", "*.cu", "*.cuh") for p in sorted((ROOT / folder).rglob(kind))]
+    assert {str(p): too_wide(p.read_text(encoding="utf-8")) for p in found if too_wide(p.read_text(encoding="utf-8"))} == {}
+    assert too_wide("x" * 100 + "\n" + "x" * 101) == [2]
+
+
+def strangers(text, files):
+    """Files of ours that the comments of C name, and that there are not: `alias.h`, `rows/alias.h`."""
+    comments = "\n".join(re.findall(r"/\*.*?\*/", text, flags=re.S))
+    named = set(re.findall(r"(?<![\w./*<-])((?:[a-z_]+/)*[a-z]\w+\.(?:c|h|cu|cuh|py))\b(?!\w)", comments))
+    return sorted(n for n in named if not any(f == n or f.endswith("/" + n) for f in files))
+
+
+def test_comments_name_files_that_there_are():
+    found = [p.relative_to(ROOT).as_posix() for folder in ("src", "include", "cli", "tests", "bench", "fuzz", "examples",
+             "experiments", "python") for p in (ROOT / folder).rglob("*.*")]
+    known = set(found) | set(ONLY_IN) | {"cmocka.h"}
+    for path in found:
+        if path.endswith((".c", ".h", ".cu", ".cuh")) and path.startswith(("src", "cli", "tests", "bench", "fuzz")):
+            assert strangers((ROOT / path).read_text(encoding="utf-8"), known) == [], path
+    assert strangers("/* veto.h, rows/alias.h */ no.c", {"src/rows/alias.h"}) == ["veto.h"]
+
+
 def test_this_file_can_fail(tmp_path, monkeypatch):
     """A model that sees a sampler, and a sampler that sees rows, are caught."""
     for layer, header in [("model", "sampler/sampler.h"), ("sampler", "rows/batch.h"),

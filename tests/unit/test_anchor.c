@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * test_anchor.c: the anchor against a search of another tolerance and against passes at its place;
- * how many passes it takes; pilots that know nothing of some parameter; the same bits for any number
- * of threads; and what is built on it: differences of scores, made again or looked up, and the
- * scores of all rows.
+ * how many passes it takes; pilots that know nothing of some parameter; the same bits for any
+ * number of threads; and what is built on it: differences of scores, made again or looked up, and
+ * the scores of all rows.
  *
  * Distances are in posterior standard deviations: |L'(theta - mode)|, A = L L'.
  */
@@ -399,8 +399,8 @@ static void test_a_level_the_pilot_does_not_hold(void **state) {
     }
 }
 
-/* Rows that a column separates, but for a few that the pilot does not hold: there is a mode, and the
- * pilot has none. Without those few there is none at all, and at any tolerance that is said. */
+/* Rows that a column separates, but for a few that the pilot does not hold: there is a mode, and
+ * the pilot has none. Without those few there is none at all, and at any tolerance that is said. */
 static void test_separated_rows(void **state) {
     (void)state;
     for (int k = 0; k < 3; k++) {
@@ -449,8 +449,9 @@ static void test_who_has_none(void **state) {
 /* ---- a second mode --------------------------------------------------------------------------- */
 
 /* Three rows at about 4, and a prior of scale 1/1000 with heavy tails: a mode at 0 that the prior
- * holds, and one at 3.66, where (y - t) n/sigma^2 = 5/t, with 70 % of the mass. The level is a column's
- * (the model begins at 0) or the intercept (it begins at the mean, the other mode's side). */
+ * holds, and one at 3.66, where (y - t) n/sigma^2 = 5/t, with 70 % of the mass. The level is a
+ * column's (the model begins at 0) or the intercept (it begins at the mean, the other mode's
+ * side). */
 static bench three_rows(bool column, const char *prior, const char *precision, const char *sigma) {
     const setup is = {.kind = "linear",
                       .key = {"prior.kind", "prior.precision", "model.sigma"},
@@ -508,7 +509,8 @@ static void test_one_mode_has_one(void **state) {
     }
 }
 
-/* Classes that a column separates have no mode but by the prior: nothing to compare with, no error. */
+/* Classes that a column separates have no mode but by the prior: nothing to compare with, no
+ * error. */
 static void test_separated_rows_under_a_student(void **state) {
     (void)state;
     const setup is = {.kind = "logistic", .key = {"prior.kind"}, .value = {"student-t"}};
@@ -655,8 +657,8 @@ static void add_squares(void *user, int64_t part, int64_t first, const sgfs_scor
     }
 }
 
-/* Every row's scores come once, part by part with the same bits for any number of threads, and leave
- * the sums of the pass alone. */
+/* Every row's scores come once, part by part with the same bits for any number of threads, and
+ * leave the sums of the pass alone. */
 static void test_a_pass_hands_over_every_score(void **state) {
     (void)state;
     const setup is = {.kind = "logistic", .weights = true};

@@ -391,8 +391,8 @@ static sgfs_data *make_data(double *x, double *y, const sgfs_config *cfg) {
 }
 
 /* 32 audits, each with a false-alarm rate of 1 in 100: three alarms or more have a chance of 0.4 %,
- * and the seeds are fixed. 68 % of 128 intervals of one error have the true 0 inside: 87 +- 5.3, and
- * 4 of these are allowed either way (6e-5). */
+ * and the seeds are fixed. 68 % of 128 intervals of one error have the true 0 inside: 87 +- 5.3,
+ * and 4 of these are allowed either way (6e-5). */
 static void test_a_gaussian_posterior_raises_no_alarm(void **state) {
     (void)state;
     static double x[ROWS], y[ROWS];
@@ -450,8 +450,9 @@ static void test_a_gaussian_posterior_raises_no_alarm(void **state) {
     sgfs_config_free(cfg);
 }
 
-/* Errors of one chain of 500 effective draws are known from 32 to 63 batches. Of 1,000 audits of a faultless sampler 1 in 100 may raise an alarm: 10 +-
- * 3.1, and more than 20 have a chance of 0.1 % (seeds are fixed). */
+/* Errors of one chain of 500 effective draws are known from 32 to 63 batches. Of 1,000 audits of a
+ * faultless sampler 1 in 100 may raise an alarm: 10 +- 3.1, and more than 20 have a chance of 0.1 %
+ * (seeds are fixed). */
 static void test_short_chains_keep_the_rate_of_false_alarms(void **state) {
     (void)state;
     for (int exact = 0; exact < 2; exact++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_bounds.c: what exact draws rest on: the remainder of a row's log density after its second
- * order, and the bounds that it never exceeds (stages.h: `third`, `remainder`; veto.h).
+ * order, and the bounds that it never exceeds (stages.h: `third`, `remainder`; row_bounds.h).
  *
  *     theta = anchor + L z,  C = L L';   r(z) the remainder, growth g, radius rho
  *     |D^3 log p [v, v, v]|  <=  third e^{g (|z| - rho)+}       for |L^-1 v| = 1, at every z
@@ -8,8 +8,8 @@
  *                                min(|z|^3 + |z'|^3, |z' - z| (|z|^2 + z.z' + |z'|^2)) / 6
  *
  * A bound is looked at from both sides: never exceeded, by random moves and by those along the
- * direction in which the row feels most, far out too; and nearly reached somewhere, so that one that
- * is too large by a factor shows as well. Reference numbers are of 60 digits (mpmath).
+ * direction in which the row feels most, far out too; and nearly reached somewhere, so that one
+ * that is too large by a factor shows as well. Reference numbers are of 60 digits (mpmath).
  */
 #include <stdio.h>
 
@@ -290,7 +290,8 @@ static double squared(const bench *b, int64_t i, const double *theta, const doub
 }
 
 /* The log density less its expansion, and the size of all that was added up on the way: predictors
- * times slopes; residuals and weights are differences to numbers of the size of the target, or 1. */
+ * times slopes; residuals and weights are differences to numbers of the size of the target, or
+ * 1. */
 static double expanded(const bench *b, int64_t i, const double *theta, double *size) {
     double *left = zeros(b->D / b->p), *left_here = zeros(b->D / b->p), *d = zeros(b->D);
     double here = loglik(b, i, theta, left_here), there = loglik(b, i, b->anchor, left);
@@ -416,8 +417,8 @@ static void check_third(bench *b) {
     free(none);
 }
 
-/* The move number k: anywhere; autoregressive; along the direction in which row k % ROWS feels most,
- * through the anchor or from it. */
+/* The move number k: anywhere; autoregressive; along the direction in which row k % ROWS feels
+ * most, through the anchor or from it. */
 static void make_move(bench *b, int k, double *z, double *to) {
     static const double rhos[] = {0, 0.5, 0.9, 0.999};
     int64_t i = k % ROWS;
@@ -546,7 +547,8 @@ static void test_rows_without_their_zeros_say_the_same(void **state) {
 
 /* ---- how small the bounds are ---------------------------------------------------------------- */
 
-/* x_i' C x_i, or that of the difference of two classes: (e_k - e_l) (x) x_i; l < 0: of one alone. */
+/* x_i' C x_i, or that of the difference of two classes: (e_k - e_l) (x) x_i; l < 0: of one
+ * alone. */
 static double squared_length(const bench *b, int64_t i, int64_t k, int64_t l) {
     double *push = zeros(b->D), sum = 0;
     for (int64_t j = 0; j < b->p; j++) {
@@ -559,7 +561,8 @@ static double squared_length(const bench *b, int64_t i, int64_t k, int64_t l) {
 }
 
 /* No bound can be smaller that is made of the predictor's place and s = sqrt(x'C x) alone and grows
- * like exp(s |z|):  s^3 max over e of |l'''(e)| exp(-(|e - eta| - s radius)+), here by trying all. */
+ * like exp(s |z|):  s^3 max over e of |l'''(e)| exp(-(|e - eta| - s radius)+), here by trying
+ * all. */
 static void check_logistic(bench *b) {
     if (b->is.kind != &sgfs_model_logistic) return;
     for (int64_t i = 0; i < ROWS; i++) {
@@ -645,8 +648,8 @@ static void test_the_softmax_bound_is_of_range_and_variance(void **state) {
 
 /* ---- the ends of the numbers ----------------------------------------------------------------- */
 
-/* A mean too large for a number: -infinity; predictors a thousand away: finite for classes, and what
- * the quadratic and linear terms say. */
+/* A mean too large for a number: -infinity; predictors a thousand away: finite for classes, and
+ * what the quadratic and linear terms say. */
 static void test_far_away_nothing_is_lost(void **state) {
     (void)state;
     for (int k = 0; k < SETUPS; k++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * The choice of the sampler from inside: the forecast of what exact draws ask, on a pilot and on all
- * rows; where the choice turns; a run that begins anew; the library with a config that says nothing.
+ * The choice of the sampler from inside: the forecast of what exact draws ask, on a pilot and on
+ * all rows; where the choice turns; a run that begins anew; the library with a config that says
+ * nothing.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -82,9 +83,10 @@ static sgfsi_forecast forecast(const bench *b, int64_t threads) {
     return f;
 }
 
-/* Where the pilot is all rows nothing is extrapolated. The rows of 90,000 are 4.5 times those of the
- * pilot, of whose sum of psi the relative error is about sd(psi)/mean/sqrt(20,000) = 0.5 %: 3 % is six
- * of these. Without the factor it would be off by more than 2 (it falls at least as 1/sqrt(N)). */
+/* Where the pilot is all rows nothing is extrapolated. The rows of 90,000 are 4.5 times those of
+ * the pilot, of whose sum of psi the relative error is about sd(psi)/mean/sqrt(20,000) = 0.5 %: 3 %
+ * is six of these. Without the factor it would be off by more than 2 (it falls at least as
+ * 1/sqrt(N)). */
 static void test_the_forecast_is_what_the_table_says(void **state) {
     (void)state;
     bench few = open_bench(5000, 6, 71), many = open_bench(90000, 6, 72);
@@ -196,9 +198,9 @@ static sgfs_run *walked(const bench *b, const sgfsi_kinds *kinds) {
     return run;
 }
 
-/* A sampler that says it is of no use makes way for NUTS after its first chain has opened: the draws
- * are those of a run that was NUTS from the start, what was resolved for the other sampler (a batch
- * of its own) is gone, and the file says why. */
+/* A sampler that says it is of no use makes way for NUTS after its first chain has opened: the
+ * draws are those of a run that was NUTS from the start, what was resolved for the other sampler (a
+ * batch of its own) is gone, and the file says why. */
 static void test_a_sampler_of_no_use(void **state) {
     (void)state;
     bench b = open_bench(3000, 3, 76);
@@ -242,8 +244,9 @@ static void test_a_sampler_of_no_use(void **state) {
     close_bench(&b);
 }
 
-/* Of few rows the anchor itself is handed on, of many the mode of the sampler's own pilot: the draws
- * are, bit for bit, those of the same sampler named by the user, which looks for both itself. */
+/* Of few rows the anchor itself is handed on, of many the mode of the sampler's own pilot: the
+ * draws are, bit for bit, those of the same sampler named by the user, which looks for both
+ * itself. */
 static void test_what_choosing_finds_is_handed_on(void **state) {
     (void)state;
     for (int many = 0; many < 2; many++) {

@@ -158,7 +158,7 @@ static void scopes_may_end_in_any_order(void **state) {
     assert_int_equal(openblas_get_num_threads(), before);
 }
 
-/* ---- one that was opened, for all inside ------------------------------------------------------ */
+/* ---- one that was opened, for all inside ----------------------------------------------------- */
 
 static int64_t closed;
 

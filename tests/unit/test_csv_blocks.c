@@ -76,7 +76,8 @@ static void assert_words(const sgfsi_dictionary *d, const char *const *word, int
 
 enum { ROWS = 120000 }; /* about 5 MB */
 
-/* Which word stands in row i: a new one now and then, so that pieces meet words at the same time. */
+/* Which word stands in row i: a new one now and then, so that pieces meet words at the same
+ * time. */
 static int word_of(int64_t i) {
     int64_t known = 2 + i / 1500;
     return (int)(i * 7919 % known);
@@ -374,7 +375,8 @@ static void test_faults_with_words(void **state) {
 
 /* ---- rows for a run -------------------------------------------------------------------------- */
 
-/* Words of the run have its numbers, in whatever order they come; others are numbered behind them. */
+/* Words of the run have its numbers, in whatever order they come; others are numbered behind
+ * them. */
 static void test_words_a_run_knows(void **state) {
     (void)state;
     static const char told[] =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_data_counts.c: public data sets give the numbers that are known of them, read as a table and
- * in blocks. Needs a9a (LIBSVM) and MNIST: SGFS_DATA names the folder above a9a/ and mnist/, else it
- * is ../shared/data beside the repository; without them the tests are skipped.
+ * in blocks. Needs a9a (LIBSVM) and MNIST: SGFS_DATA names the folder above a9a/ and mnist/, else
+ * it is ../shared/data beside the repository; without them the tests are skipped.
  */
 #include <setjmp.h>
 #include <stdarg.h>

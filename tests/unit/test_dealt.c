@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_dealt.c: several processes on packed files draw what one process draws, bit for bit, and each
- * of them looks at the rows of its own share only.
+ * test_dealt.c: several processes on packed files draw what one process draws, bit for bit, and
+ * each of them looks at the rows of its own share only.
  *
  * The processes are threads here (tools/processes.h), each with maps of its own. Which rows one has
  * looked at is told by the checksums of chunks, which are looked at when a chunk is first touched.
@@ -208,7 +208,8 @@ static void so_do_minibatches_of_dealt_rows(void **state) {
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) assert_the_same(options[i], 20);
 }
 
-/* A table of all rows, made in a shared pass, from which each process looks rows up as they come. */
+/* A table of all rows, made in a shared pass, from which each process looks rows up as they
+ * come. */
 static void what_a_pass_leaves_of_each_row_is_known_to_all(void **state) {
     (void)state;
     assert_the_same("sampler.kind=exact-rows sampler.scan=off", INT64_MAX);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * test_fields.c: lists of state: names, copies, and one piece of memory that is read back or refused.
+ * test_fields.c: lists of state: names, copies, and one piece of memory that is read back or
+ * refused.
  */
 #include "base/fields.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_files.c: several files are one table and one flow, with the same numbers in the same order
- * as the file they were cut from; names, patterns and pipes find their files, and every way in which
- * files do not fit has its sentence.
+ * as the file they were cut from; names, patterns and pipes find their files, and every way in
+ * which files do not fit has its sentence.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_fork.c: a process that has worked with threads forks, and its child goes on: with a run that
- * was begun before, and with one of its own. It used to wait for ever for the threads of its parent.
+ * was begun before, and with one of its own. It used to wait for ever for the threads of its
+ * parent.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * test_hostile.c: every reader of files over the seeds of the fuzz targets (fuzz/corpus), as they are, cut off
- * everywhere and with bytes changed. Needs no clang: this is what keeps a fuzzer's findings found.
+ * test_hostile.c: every reader of files over the seeds of the fuzz targets (fuzz/corpus), as they
+ * are, cut off everywhere and with bytes changed. Needs no clang: this is what keeps a fuzzer's
+ * findings found.
  *
- * What must hold is in fuzz/feed.h, which the fuzz targets share: the rows, or SGFS_EDATA or SGFS_EIO
- * with a sentence. Memory is limited, so that a file of a few bytes that asks for gigabytes ends in
- * SGFS_ENOMEM, which is not one of these; so is time, by a signal that nobody catches.
+ * What must hold is in fuzz/feed.h, which the fuzz targets share: the rows, or SGFS_EDATA or
+ * SGFS_EIO with a sentence. Memory is limited, so that a file of a few bytes that asks for
+ * gigabytes ends in SGFS_ENOMEM, which is not one of these; so is time, by a signal that nobody
+ * catches.
  */
 #define _GNU_SOURCE
 #include <dirent.h>

@@ -92,7 +92,8 @@ static void test_json_keeps_text_that_is_not_utf8(void **state) {
     sgfsi_json_free(o);
 }
 
-/* A member that could not be made: its parent remembers it, and so does whatever holds the parent. */
+/* A member that could not be made: its parent remembers it, and so does whatever holds the
+ * parent. */
 static void test_json_that_lost_a_member_has_no_text(void **state) {
     (void)state;
     sgfsi_json *o = sgfsi_json_object(), *inner = sgfsi_json_object_in(o, "inner"),

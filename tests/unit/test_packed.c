@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * test_packed.c: what was packed comes back, the statistics a file tells are those of its rows, and no
- * damage goes unnoticed: every byte of the first page and of the tail is flipped, the file is cut at
- * many lengths, lengths are forged together with their checksums.
+ * test_packed.c: what was packed comes back, the statistics a file tells are those of its rows, and
+ * no damage goes unnoticed: every byte of the first page and of the tail is flipped, the file is
+ * cut at many lengths, lengths are forged together with their checksums.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -314,7 +314,8 @@ static void test_statistics(void **state) {
     free(x);
 }
 
-/* To the last bit what a look at the rows finds: the same numbers wrapped as arrays are looked at. */
+/* To the last bit what a look at the rows finds: the same numbers wrapped as arrays are looked
+ * at. */
 static void test_told_is_measured(void **state) {
     (void)state;
     enum { N = 3001 };

@@ -141,7 +141,8 @@ static void test_a_shorter_file_is_told(void **state) {
     sgfs_data_free(d);
 }
 
-/* Neighbours share pages: a minibatch in one run touches n row_bytes, one row by row up to n pages. */
+/* Neighbours share pages: a minibatch in one run touches n row_bytes, one row by row up to n
+ * pages. */
 static void test_pages_are_counted(void **state) {
     (void)state;
     enum { n = 400 };

@@ -411,8 +411,8 @@ static void test_targets_need_not_be_known(void **state) {
     close_setting(&t);
 }
 
-/* Rows of mostly zeros, and draws so far out that a target's density is a number of 1e-4000 at all of
- * them: row 0 is predicted as what it is not. */
+/* Rows of mostly zeros, and draws so far out that a target's density is a number of 1e-4000 at all
+ * of them: row 0 is predicted as what it is not. */
 static void test_zeros_are_left_out_and_faint_targets_are_known(void **state) {
     enum { ROWS = 100, COLS = 40, EACH = 3 };
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_predict_rows.c: rows in memory have the predictions of a file with these rows, bit for bit,
- * also from several threads at once, with nothing but sgfs.h. Under ThreadSanitizer (make test-tsan)
- * it also says that the threads do not meet.
+ * also from several threads at once, with nothing but sgfs.h. Under ThreadSanitizer (make
+ * test-tsan) it also says that the threads do not meet.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -180,7 +180,7 @@ static void test_memory_predicts_as_a_file_does(void **state) {
     }
 }
 
-/* ---- one row ---------------------------------------------------------------------------------- */
+/* ---- one row --------------------------------------------------------------------------------- */
 
 static sgfs_status predict_one(sgfs_job *job, double visits, const char *city, double age,
                                sgfs_predicted *out, sgfs_err *err) {

@@ -199,7 +199,8 @@ static void test_files_are_looked_at_before_the_last_state(void **state) {
     unlink(csv);
 }
 
-/* At most a hundredth of the time, whatever a state costs; a disk that was busy once is forgiven. */
+/* At most a hundredth of the time, whatever a state costs; a disk that was busy once is
+ * forgiven. */
 static void test_slow_states_are_saved_less_often(void **state) {
     (void)state;
     rows r = make_rows(ROWS, COLS, 0);

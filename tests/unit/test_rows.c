@@ -195,7 +195,8 @@ static void test_words_of_the_target(void **state) {
 
 /* ---- moments --------------------------------------------------------------------------------- */
 
-/* Far from 0 the squares around the mean keep their digits, however the numbers are put together. */
+/* Far from 0 the squares around the mean keep their digits, however the numbers are put
+ * together. */
 static void test_moments_of_parts_are_those_of_the_whole(void **state) {
     (void)state;
     uint64_t s = 52;

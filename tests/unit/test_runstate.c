@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * test_runstate.c: states in a run file survive what happens to files. A file with states is cut at
- * every thirteenth byte, and every thirteenth byte is changed: going on from it finds a state that was saved, with
- * exactly the draws that were there at that time, or says that the file is damaged. And a file that
- * was put in order has the same bytes, however its blocks came.
+ * every thirteenth byte, and every thirteenth byte is changed: going on from it finds a state that
+ * was saved, with exactly the draws that were there at that time, or says that the file is damaged.
+ * And a file that was put in order has the same bytes, however its blocks came.
  */
 #include <setjmp.h>
 #include <signal.h>

@@ -2,8 +2,8 @@
  * test_shuffle.c: the shuffle on disk: every order equally likely, no row lost, the same order
  * whatever the memory, nothing left behind, memory that does not grow.
  *
- * Monte Carlo: chi-square statistics with fixed seeds; bounds are exceeded by a fair shuffle once in
- * 10^6 (the 1 - 1e-6 quantiles of chi-square, from scipy).
+ * Monte Carlo: chi-square statistics with fixed seeds; bounds are exceeded by a fair shuffle once
+ * in 10^6 (the 1 - 1e-6 quantiles of chi-square, from scipy).
  */
 #include <dirent.h>
 #include <signal.h>
@@ -57,7 +57,8 @@ typedef struct setup {
     double expected;
 } setup;
 
-/* The rows of `u`, shuffled; the caller frees. *spilled: bytes that went to disk, for the asking. */
+/* The rows of `u`, shuffled; the caller frees. *spilled: bytes that went to disk, for the
+ * asking. */
 static char *shuffled(const setup *u, double *spilled) {
     sgfs_err err = {SGFS_OK, ""};
     sgfsi_shuffle *s;
@@ -147,8 +148,8 @@ static void test_half_of_all_pairs_change_order(void **state) {
     free(rows);
 }
 
-/* How far apart neighbours were before. That two are d apart is Poisson of mean below 2 for each d, so
- * that 16 of some d are seen in 2 of 10^6 shuffles; in all of them, if keys came again. */
+/* How far apart neighbours were before. That two are d apart is Poisson of mean below 2 for each d,
+ * so that 16 of some d are seen in 2 of 10^6 shuffles; in all of them, if keys came again. */
 static void test_no_distance_is_preferred(void **state) {
     (void)state;
     enum { N = 4000 };
@@ -222,8 +223,8 @@ static void test_the_order_follows_from_the_seed_alone(void **state) {
     free(whole);
 }
 
-/* The order is part of what a seed means: that of Philox4x32-10 at counters (k, 0, 0, 40 << 24), two
- * keys each, as a program of its own (in Python) computed it. */
+/* The order is part of what a seed means: that of Philox4x32-10 at counters (k, 0, 0, 40 << 24),
+ * two keys each, as a program of its own (in Python) computed it. */
 static void test_the_order_is_pinned(void **state) {
     (void)state;
     static const char wanted[] = {2, 8, 9, 1, 0, 5, 3, 6, 4, 7};

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
- * test_thinning.c: the rows' part of an exact move (model/veto.h).
+ * test_thinning.c: the rows' part of an exact move (posterior/thinning.h).
  *
- *   1. No row's |w R| is above b psi, for moves far and short and past the radius, and rows that lie
- *      along the move come close to it: half of b would be caught.
- *   2. The table: psi of each row, the largest of each run, the same bits for any number of threads.
+ *   1. No row's |w R| is above b psi, for moves far and short and past the radius, and rows that
+ *      lie along the move come close to it: half of b would be caught.
+ *   2. The table: psi of each row, the largest of each block, the same bits for any number of
+ *      threads.
  *   3. For a given move the share of seeds for which nobody objects is prod_i min(1, exp(w_i R_i)),
- *      computed here from all rows: with a table over rows and over runs, with weights, in one
- *      portion and in many, and where all rows are asked.
+ *      computed here from all rows: with a table over rows and over blocks, with weights, all
+ *      at once and in many parts, and where all rows are asked.
  *      Judged at 4.5 binomial standard errors: a false alarm in 150,000 for each of the 14 checks;
  *      seeds are fixed. 40,000 seeds see 0.011 in a probability of 0.5.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * test_transform.c: a recipe does the same to blocks of rows, to a table and to rows that come
- * later, and takes nothing on trust that a run file says. (What each operation should do is compared
- * with plain computations in tests/cli/test_transforms.py.)
+ * later, and takes nothing on trust that a run file says. (What each operation should do is
+ * compared with plain computations in tests/cli/test_transforms.py.)
  */
 #include "tools/check.h"
 

@@ -627,7 +627,7 @@ static void test_held_out_rows_are_standardised_as_the_chain_saw_them(void **sta
     close_bench(&b);
 }
 
-/* ---- an argument, a prior's precision, parameters that no row informs -------------------------- */
+/* ---- an argument, a prior's precision, parameters that no row informs ------------------------ */
 
 enum { GROUPS = 8, OWN_DIM = GROUPS + 1 }; /* a mean for each group, and the log of their scale */
 

@@ -69,8 +69,8 @@ static void end(void) {
     (void)MPI_Finalize();
 }
 
-/* Processes of one machine may see the same cores: each core is shared by those that see it. Who has
- * cores of its own, because the launcher gave it some, has all of these. */
+/* Processes of one machine may see the same cores: each core is shared by those that see it. Who
+ * has cores of its own, because the launcher gave it some, has all of these. */
 static double share_cores(const cpu_set_t *of, int processes, int me) {
     double mine = 0, seen = 0;
     for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {

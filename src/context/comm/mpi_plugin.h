@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * mpi_plugin.h: what mpi.c, a part of the library, and mpi_plugin.c, a shared object of its own, know
- * of each other. Neither needs a symbol of the other's: the library finds one struct by its name,
- * and compares who made it.
+ * mpi_plugin.h: what mpi.c, a part of the library, and mpi_plugin.c, a shared object of its own,
+ * know of each other. Neither needs a symbol of the other's: the library finds one struct by its
+ * name, and compares who made it.
  */
 #pragma once
 

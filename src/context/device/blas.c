@@ -199,7 +199,8 @@ static void symv(SGFSI_HERE, int64_t D, const double *A, const double *x, double
     cblas_dsymv(CblasRowMajor, CblasLower, dim(D), 1.0, A, dim(D), x, 1, 0.0, y, 1);
 }
 
-/* Column by column LAPACK's eigenvectors are ours row by row. Its integers lie behind its numbers. */
+/* Column by column LAPACK's eigenvectors are ours row by row. Its integers lie behind its
+ * numbers. */
 static int64_t eigen(SGFSI_HERE, int64_t D, double *A, double *w, double *work) {
     int64_t numbers = 1 + 6 * D + 2 * D * D;
     if (D == 0) return 0;

@@ -5,8 +5,8 @@
  * of 32 columns, one kernel each, whose blocks of threads have 64 rows each. A block subtracts the
  * products with the columns to the left from its rows and from the 32 rows on the diagonal, the
  * corner, which every block factors for itself: it takes less time than to wait for another one.
- * Columns go back no further than the strip of eight panels that a panel is in; cuBLAS subtracts the
- * product of a whole strip from what is to the right of it.
+ * Columns go back no further than the strip of eight panels that a panel is in; cuBLAS subtracts
+ * the product of a whole strip from what is to the right of it.
  */
 #include "context/device/cuda_lane.cuh"
 
@@ -21,13 +21,14 @@ static int64_t least(int64_t a, int64_t b) {
 
 /* ---- factoring ------------------------------------------------------------------------------- */
 
-/* Rows of a tile begin at other banks of the memory that a block shares, for fragments of products. */
+/* Rows of a tile begin at other banks of the memory that a block shares, for fragments of
+ * products. */
 static constexpr int PITCH = PANEL + 4;
 
-/* A warp: a row of the corner in each thread's registers, made of those of `tile`, and back, and the
- * reciprocals of the diagonal. Each column is handed around in shared memory, twice as many as are
- * needed, so that no thread overwrites what another one still reads. Returns the order of the first
- * minor that is not positive, or 0. */
+/* A warp: a row of the corner in each thread's registers, made of those of `tile`, and back, and
+ * the reciprocals of the diagonal. Each column is handed around in shared memory, twice as many as
+ * are needed, so that no thread overwrites what another one still reads. Returns the order of the
+ * first minor that is not positive, or 0. */
 __device__ static int factor_corner(int width, double (*tile)[PITCH], double (*column)[PANEL],
                                     double *inverse) {
     int me = static_cast<int>(threadIdx.x), order = 0;
@@ -52,10 +53,10 @@ __device__ static int factor_corner(int width, double (*tile)[PITCH], double (*c
     return order;
 }
 
-/* Panel k .. k + width - 1 of a strip that begins at `strip`. The corner's factor goes to `corners`,
- * as other blocks may still read where it belongs. *failed: the order of the first minor that is not
- * positive, or 0. Of a tile, the first 32 rows are the corner's, the others the block's own. Its
- * products with the columns to the left are made in pieces of 8 x 8, six for each warp. */
+/* Panel k .. k + width - 1 of a strip that begins at `strip`. The corner's factor goes to
+ * `corners`, as other blocks may still read where it belongs. *failed: the order of the first minor
+ * that is not positive, or 0. Of a tile, the first 32 rows are the corner's, the others the block's
+ * own. Its products with the columns to the left are made in pieces of 8 x 8, six for each warp. */
 __global__ static void factor_panel(int64_t D, int64_t strip, int64_t k, int width, double *A,
                                     double *corners, double *failed) {
     __shared__ double tile[PANEL + ROWS][PITCH], column[2][PANEL], inverse[PANEL];
@@ -301,7 +302,8 @@ __global__ static void reflect_panel(int64_t D, int64_t n, int64_t k, int width,
     double *column = X + k + c, *corner = L + (k + c) * D + k; /* corner[j]: row j of L' */
     for (int j = 0; j < width; j++) {
         double own = 0;
-        for (int64_t i = lot; c < width && i < n; i += LOTS) own += X[i * D + k + j] * column[i * D];
+        for (int64_t i = lot; c < width && i < n; i += LOTS)
+            own += X[i * D + k + j] * column[i * D];
         part[lot][c] = own;
         __syncthreads();
         if (lot == 0) {
@@ -450,8 +452,8 @@ int64_t cuda_inv_update(const sgfs_device *dev, int64_t D, int64_t n, double *P,
                             CUBLAS_DIAG_NON_UNIT, d, m, &one, C, m, Y, d),
                 "an update") &&
            fine(l,
-                cublasDsyrk(l->blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, d, m, &less, Y, d, &one, P,
-                            d),
+                cublasDsyrk(l->blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, d, m, &less, Y, d, &one,
+                            P, d),
                 "an update");
     EACH(l, look_positive, D, D, P, bad);
     down(l, 1, order, &failed[0]);

@@ -3,12 +3,13 @@
  *
  *   one place    a warp takes eight rows at a time into registers: predictors, residuals and the
  *                gradient come from one look at them
- *   K places     predictors E of a tile of rows, n x K, by cuBLAS, small enough to stay in the second
+ *   K places     predictors E of a tile of rows, n x K, by cuBLAS, small enough to stay in the
+ *   second
  *                cache; then a thread for each place and strip of a tile's rows
  *   pairs        the same with the identities of model/many.h: one exp serves centre + u and
- *                centre - u, and the logarithm of a product is taken once for a strip, whose factors
- *                keep their exponents apart as whole numbers; of a logistic model without weights in
- *                one kernel with the predictors (cuda_pairs.cu)
+ *                centre - u, and the logarithm of a product is taken once for a strip, whose
+ *                factors keep their exponents apart as whole numbers; of a logistic model without
+ *                weights in one kernel with the predictors (cuda_pairs.cu)
  *
  * Rows lie there a second time, as doubles of the design, if there is room; else a tile of them is
  * gathered at a time. Sums of strips are added up in order.
@@ -123,7 +124,8 @@ __device__ static inline double predictor(const kept_glm &g, int64_t i, double x
     return g.offset != nullptr ? x + g.offset[i] : x;
 }
 
-/* Row i at the predictor eta, times its weight; a row without weight says nothing, whatever it is. */
+/* Row i at the predictor eta, times its weight; a row without weight says nothing, whatever it
+ * is. */
 __device__ static inline void says(const kept_glm &g, int64_t i, double eta, double *residual,
                                    double *loglik) {
     double y = g.y[i], w = weight_of(g, i);
@@ -148,8 +150,8 @@ __device__ static inline void says(const kept_glm &g, int64_t i, double eta, dou
 static constexpr int WARP = 32, WARPS = 8, EIGHT = 8, WIDEST = 8;
 static constexpr int64_t MOST_BLOCKS = 528; /* four for each part of a large GPU */
 
-/* Sums over a warp of eight numbers, of which each thread gets that with the number lane / 4: halves
- * of them are handed over three times. */
+/* Sums over a warp of eight numbers, of which each thread gets that with the number lane / 4:
+ * halves of them are handed over three times. */
 __device__ static inline double sum_eight(int me, double v[EIGHT]) {
 #pragma unroll
     for (int half = EIGHT / 2, bit = WARP / 2; half > 0; half /= 2, bit /= 2) {
@@ -520,7 +522,7 @@ static void ask_products(lane *l, const kept_glm *g, const sgfsi_glm_places *at,
     finish(l, g, at, theta, sums, sums + width + 1, plus, minus);
 }
 
-/* ---- memory of the host's that is lent -------------------------------------------------------- */
+/* ---- memory of the host's that is lent ------------------------------------------------------- */
 
 double *cuda_lend(const sgfs_device *dev, int64_t n) {
     lane *l = lane_of(dev);

@@ -41,11 +41,12 @@ static inline int64_t pitch_of(int64_t p) {
 }
 
 /* cuda_pairs.cu: products of logistic factors in one kernel with the predictors. */
-/* How many chunks of rows there are, and what a block of threads wants to share: 0: it does not fit. */
+/* How many chunks of rows there are, and what a block of threads wants to share: 0: it does not
+ * fit. */
 int64_t pair_chunks(int64_t rows);
 int64_t pair_bytes(const kept_glm *g, int64_t K);
-/* part (chunks x 2 K): minus the logarithms of the products at centre + theta_k and centre - theta_k;
- * factor: two numbers for each row (A and B of cuda_glm.cu); *wild becomes 1 where a predictor of
- * theta_k is too large for one exp. */
+/* part (chunks x 2 K): minus the logarithms of the products at centre + theta_k and centre -
+ * theta_k; factor: two numbers for each row (A and B of cuda_glm.cu); *wild becomes 1 where a
+ * predictor of theta_k is too large for one exp. */
 void multiply_pairs(lane *l, const kept_glm *g, int64_t K, int64_t stride, const double *theta,
                     const double *factor, double *part, double *wild);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * cuda_lane.cuh: what the files of the plug-in for NVIDIA GPUs share (cuda_plugin.cu). The only header
- * that includes CUDA's.
+ * cuda_lane.cuh: what the files of the plug-in for NVIDIA GPUs share (cuda_plugin.cu). The only
+ * header that includes CUDA's.
  *
  * Each thread that calls has a lane of its own on the GPU: a stream, in which its operations follow
  * each other, and a strip of numbers that lies twice, in pinned memory of the host and on the GPU.
@@ -95,8 +95,8 @@ __device__ static inline void add_product(double sum[2], double x, double y) {
 }
 #endif
 
-/* The same for X 16 x 4, of which the thread has x[0] of row i and x[1] of row 8 + i, and of the sum
- * two numbers of each of these rows. */
+/* The same for X 16 x 4, of which the thread has x[0] of row i and x[1] of row 8 + i, and of the
+ * sum two numbers of each of these rows. */
 __device__ static inline void add_product_16(double sum[4], const double x[2], double y) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
@@ -134,8 +134,8 @@ __device__ static inline int64_t item(void) {
 }
 
 /* cuda_rows.cu */
-/* Rows at[0..n), on the GPU, of all that are kept, or n from `first` on, `stride` numbers from one to
- * the next with zeros at their ends. */
+/* Rows at[0..n), on the GPU, of all that are kept, or n from `first` on, `stride` numbers from one
+ * to the next with zeros at their ends. */
 void gather_rows(lane *l, const void *kept, const int64_t *at, int64_t first, int64_t n,
                  int64_t stride, double *X);
 void *cuda_keep_rows(const sgfs_device *dev, const sgfsi_stored *rows);

@@ -43,8 +43,8 @@ void cuda_slope(const sgfs_device *dev, sgfsi_unit unit, int64_t n, int64_t h, c
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
-/* Levels e (K) of one row to probabilities; returns log p_own, -infinity where own is negative. Adds
- * from class to class. */
+/* Levels e (K) of one row to probabilities; returns log p_own, -infinity where own is negative.
+ * Adds from class to class. */
 __device__ static double normalise(int64_t K, int64_t own, double *e) {
     double most = e[0], sum = 0, level = -INFINITY;
     for (int64_t k = 1; k < K; k++) most = e[k] > most ? e[k] : most;
@@ -91,8 +91,9 @@ __device__ static double sum_of_warp(double x) {
     return x;
 }
 
-/* A block for each row. Its warps take classes in turn, the threads of a warp units: each adds every
- * 32nd. Then the first thread makes probabilities of them, and all threads errors of the units. */
+/* A block for each row. Its warps take classes in turn, the threads of a warp units: each adds
+ * every 32nd. Then the first thread makes probabilities of them, and all threads errors of the
+ * units. */
 __global__ static void boltzmann(sgfsi_boltzmann b, double *loglik) {
     __shared__ double e[SGFSI_MOST_CLASSES];
     int64_t i = blockIdx.x, H = b.H, K = b.K;

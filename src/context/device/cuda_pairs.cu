@@ -3,8 +3,9 @@
  *
  * A block of threads has 128 places and goes through a chunk of rows, 64 at a time. Both lie in
  * memory that it shares, the next rows being fetched meanwhile; the product of the two is made by
- * the units for products of matrices, a warp's part of which, 32 x 32, is in its registers. What exp
- * makes of it is multiplied into products for each place, which stay there until the chunk is done.
+ * the units for products of matrices, a warp's part of which, 32 x 32, is in its registers. What
+ * exp makes of it is multiplied into products for each place, which stay there until the chunk is
+ * done.
  */
 #include "context/device/cuda_glm.cuh"
 
@@ -59,8 +60,8 @@ __device__ static inline double exp_of(double x) {
     return e;
 }
 
-/* Rows first .. first + HIGH - 1 of X and their factors to `rows` and `factors`, those from `end` on
- * as rows that change no product. */
+/* Rows first .. first + HIGH - 1 of X and their factors to `rows` and `factors`, those from `end`
+ * on as rows that change no product. */
 __device__ static inline void fetch(int64_t first, int64_t end, int pitch, const double *X,
                                     const double *factor, double *rows, double *factors) {
     int me = static_cast<int>(threadIdx.x);

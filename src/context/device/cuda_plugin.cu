@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
- * cuda_plugin.cu: NVIDIA GPUs. With cuda_rows.cu, cuda_layers.cu, cuda_matrix.cu and cuda_factor.cu it
- * becomes
+ * cuda_plugin.cu: NVIDIA GPUs. With cuda_rows.cu, cuda_layers.cu, cuda_matrix.cu and cuda_factor.cu
+ * it becomes
  * libsgfs_cuda.so, which cuda.c loads where a run is asked to work on a GPU, so that nothing else
- * depends on CUDA. Here are the opened device, its memory, the lanes (cuda_lane.cuh), and the table.
+ * depends on CUDA. Here are the opened device, its memory, the lanes (cuda_lane.cuh), and the
+ * table.
  *
- * All sums are made in an order that the sizes alone decide: two runs on one GPU have the same bits.
+ * All sums are made in an order that the sizes alone decide: two runs on one GPU have the same
+ * bits.
  */
 #include "context/device/cuda_lane.cuh"
 #include "context/device/cuda_plugin.h"
@@ -307,9 +309,10 @@ static sgfsi_cuda_found open_card(int64_t number, void **state, sgfsi_cuda_card 
     if (code == cudaSuccess) code = cudaRuntimeGetVersion(&runtime);
     if (code != cudaSuccess) return explain(code, SGFSI_CUDA_BROKEN, why, room);
     std::snprintf(card->name, sizeof card->name, "%.79s", is.name);
-    std::snprintf(card->library, sizeof card->library, "%.79s (compute capability %d.%d), CUDA %d.%d"
-                  ", driver for CUDA %d.%d", is.name, is.major, is.minor, runtime / 1000,
-                  runtime % 1000 / 10, driver / 1000, driver % 1000 / 10);
+    std::snprintf(card->library, sizeof card->library,
+                  "%.79s (compute capability %d.%d), CUDA %d.%d, driver for CUDA %d.%d", is.name,
+                  is.major, is.minor, runtime / 1000, runtime % 1000 / 10, driver / 1000,
+                  driver % 1000 / 10);
     card->free_bytes = static_cast<double>(left);
     card->bytes = static_cast<double>(all);
     cuda_state *s = new cuda_state();

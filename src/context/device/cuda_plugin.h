@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * cuda_plugin.h: what cuda.c, a part of the library, and cuda_plugin.cu, a shared object of its own,
- * know of each other. Neither needs a symbol of the other's: the library finds one struct by its
- * name, and compares who made it. The operations are those of device.h.
+ * cuda_plugin.h: what cuda.c, a part of the library, and cuda_plugin.cu, a shared object of its
+ * own, know of each other. Neither needs a symbol of the other's: the library finds one struct by
+ * its name, and compares who made it. The operations are those of device.h.
  */
 #pragma once
 

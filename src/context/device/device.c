@@ -211,7 +211,8 @@ void sgfsi_outer_of(SGFSI_HERE, const sgfsi_outer *o, double *B, int64_t stride)
     for (int64_t i = 0; i < o->n; i++) outer_row(o, i, B + i * stride);
 }
 
-/* ss += v_i^2 x_ij^2 of four rows in turn (v NULL: 1), so that ss is read and written once for them.
+/* ss += v_i^2 x_ij^2 of four rows in turn (v NULL: 1), so that ss is read and written once for
+ * them.
  */
 static void add_four_squares(int64_t k, const double *v, const double *X, double *restrict ss) {
     const double *a = X, *b = X + k, *c = X + 2 * k, *d = X + 3 * k;

@@ -99,8 +99,8 @@ typedef struct sgfsi_pointwise {
     double *work;          /* n */
 } sgfsi_pointwise;
 
-/* A generalised linear model of all rows that a device keeps, whose predictors are eta = x'theta and
- * the row's offset. */
+/* A generalised linear model of all rows that a device keeps, whose predictors are eta = x'theta
+ * and the row's offset. */
 typedef struct sgfsi_glm {
     sgfsi_link link;
     int64_t rows, p;      /* p: of the design, the intercept included */
@@ -109,8 +109,8 @@ typedef struct sgfsi_glm {
     const double *offset; /* rows, or NULL: 0 */
 } sgfsi_glm;
 
-/* Sums over these rows, times their weights, of what sgfsi_link says, at several places: theta_k, or
- * with a centre centre + theta_k and centre - theta_k. All arrays are the host's. */
+/* Sums over these rows, times their weights, of what sgfsi_link says, at several places: theta_k,
+ * or with a centre centre + theta_k and centre - theta_k. All arrays are the host's. */
 typedef struct sgfsi_glm_places {
     int64_t K, stride;    /* places; numbers from theta_k to the next, of which p count */
     const double *theta;  /* K x stride */
@@ -230,15 +230,16 @@ typedef struct sgfsi_device_ops {
     void (*boltzmann)(SGFSI_HERE, const sgfsi_boltzmann *b);
     /* Rows of B are `stride` numbers apart. */
     void (*outer)(SGFSI_HERE, const sgfsi_outer *o, double *B, int64_t stride);
-    /* y = a sum_i left_i (x) right_i + b y, whole, for each o[k] in turn, one behind the other in y;
-     * neither mean nor `from` and `end` are looked at. ones: n of them. */
+    /* y = a sum_i left_i (x) right_i + b y, whole, for each o[k] in turn, one behind the other in
+     * y; neither mean nor `from` and `end` are looked at. ones: n of them. */
     void (*outer_sums)(SGFSI_HERE, int64_t count, const sgfsi_outer *o, double a, double b,
                        const double *ones, double *y);
     /* ss = sum_i (left_i (x) right_i)^2, likewise. room, size numbers of the host's, at least
      * rows + cols of each: for who has no other. */
     void (*outer_squares)(SGFSI_HERE, int64_t count, const sgfsi_outer *o, double *room,
                           int64_t size, double *ss);
-    /* ss_j = sum_i (v_i X_ij)^2, X n x k; v NULL: ones. For outer_squares: who has that needs none */
+    /* ss_j = sum_i (v_i X_ij)^2, X n x k; v NULL: ones. For outer_squares: who has that needs
+     * none */
     void (*squares)(SGFSI_HERE, int64_t n, int64_t k, const double *v, const double *X, double *ss);
     /* lower triangle of A = b B + c C, any of which may be the same; C NULL: none */
     void (*combine)(SGFSI_HERE, int64_t D, double b, const double *B, double c, const double *C,
@@ -254,8 +255,8 @@ typedef struct sgfsi_device_ops {
     /* A = (L L')^-1, both triangles */
     void (*invert_factor)(SGFSI_HERE, int64_t D, const double *L, double *A);
     /* lower triangle of A -> its eigenvectors, one in each row, by increasing eigenvalue w (D), all
-     * in the host's memory, where alone it is asked for; work: SGFS_EIGEN_WORK(D) numbers. 0, or not
-     * when it did not converge. */
+     * in the host's memory, where alone it is asked for; work: SGFS_EIGEN_WORK(D) numbers. 0, or
+     * not when it did not converge. */
     int64_t (*eigen)(SGFSI_HERE, int64_t D, double *A, double *w, double *work);
 
     /* ---- optional ---- */
@@ -281,11 +282,12 @@ typedef struct sgfsi_device_ops {
      * there are none. Both or neither. */
     double *(*lend)(SGFSI_HERE, int64_t n);
     void (*take_back)(SGFSI_HERE, double *numbers);
-    /* Of devices on the host. Is there memory for what so many threads need that call it at the same
-     * time? */
+    /* Of devices on the host. Is there memory for what so many threads need that call it at the
+     * same time? */
     sgfs_status (*make_room)(SGFSI_HERE, int64_t threads, sgfs_err *err);
-    /* Operations that hand nothing back may go on after their call, in the order of the calls of one
-     * thread. Until all that this thread has begun is done: before another one goes on with it. */
+    /* Operations that hand nothing back may go on after their call, in the order of the calls of
+     * one thread. Until all that this thread has begun is done: before another one goes on with
+     * it. */
     void (*wait)(SGFSI_HERE);
     /* A sentence without its full stop: what has gone wrong for good, so that all it hands back is
      * NaN; NULL: nothing has. */
@@ -328,8 +330,8 @@ sgfs_status sgfsi_device_fits(const sgfs_device *dev, int64_t dimension, const c
 /* n zeros in the device's memory, which go with the arena; NULL when memory is out. */
 double *sgfsi_device_room(const sgfs_device *dev, int64_t n, sgfsi_arena *arena);
 
-/* n numbers of the host's memory, for large arrays that go to the device again and again: lent, where
- * it lends such, which go with the arena. NULL when memory is out. */
+/* n numbers of the host's memory, for large arrays that go to the device again and again: lent,
+ * where it lends such, which go with the arena. NULL when memory is out. */
 double *sgfsi_device_lend(const sgfs_device *dev, int64_t n, sgfsi_arena *arena);
 
 /* Loops the compiler may vectorise through libmvec (vecmath.c). */

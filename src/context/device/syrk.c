@@ -2,10 +2,10 @@
  * syrk.c: the lower triangle of C = a X'X + b C for matrices of some hundred columns at most, where
  * OpenBLAS spends much of its time on arranging X for its kernel.
  *
- * X is taken as it lies. A tile of C, ROWS x PANEL groups of LANES columns, stays in registers while
- * a strip of X that fits the nearest cache goes by. Where k is no multiple of these, the last tiles
- * overlap those before them, and numbers that were added already are left out. Each number of C is
- * a sum over the rows of a strip in their order, whatever the tiles are.
+ * X is taken as it lies. A tile of C, ROWS x PANEL groups of LANES columns, stays in registers
+ * while a strip of X that fits the nearest cache goes by. Where k is no multiple of these, the last
+ * tiles overlap those before them, and numbers that were added already are left out. Each number of
+ * C is a sum over the rows of a strip in their order, whatever the tiles are.
  *
  * Measured beside OpenBLAS 0.3.21, n 500, on a processor with AVX-512: 0.3 of its time at k 21, 0.4
  * at 51, 0.5 to 800; of its own kernel for AVX-512 0.4, 0.5 and 1. Compiled for AVX2: 0.6, 0.6, and

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * csv_rows.c: the cells of a part of a delimited file.
  *
- * Each record is gone through once. A wanted cell is parsed where it stands; one that is not plainly a
- * finite number between two delimiters goes to odd_cell, which knows about quotes, missing values
- * and text. Columns nobody asked for may hold anything.
+ * Each record is gone through once. A wanted cell is parsed where it stands; one that is not
+ * plainly a finite number between two delimiters goes to odd_cell, which knows about quotes,
+ * missing values and text. Columns nobody asked for may hold anything.
  *
  * A column is numbers or words. Words are looked up among those known, which no part changes; one
  * that is not there is numbered by the part itself, behind them. Text in a column of numbers:

@@ -188,9 +188,9 @@ typedef struct below {
 
 typedef enum guess { ROWS, PERHAPS_NAMES, NAMES } guess;
 
-/* Is a first record of numbers, perhaps with words among them, one of names? Names of columns rise or
- * fall, and are unlike the numbers below: far outside of their range, or whole where all others have
- * a point. No word among them is found below again. */
+/* Is a first record of numbers, perhaps with words among them, one of names? Names of columns rise
+ * or fall, and are unlike the numbers below: far outside of their range, or whole where all others
+ * have a point. No word among them is found below again. */
 static guess guess_names(const below *b, int64_t cols, int64_t rows, bool nameless) {
     enum { FEW = 8, MANY = 20 };
     const below *last = NULL;

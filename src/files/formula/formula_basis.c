@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * formula_basis.c: arithmetic of columns, and the functions that learn from rows.
  *
- *     scale   (x - mean)/sd                                 learnt: mean, sd
- *     poly    p_k(x)/|p_k|, k = 1 ... d                      learnt: a_0 ... a_(d-1), |p_0|^2 ... |p_d|^2
+ *     scale   (x - mean)/sd                            learnt: mean, sd
+ *     poly    p_k(x)/|p_k|, k = 1 ... d                learnt: a_0 ... a_(d-1), |p_0|^2 ... |p_d|^2
  *               p_(k+1) = (x - a_k) p_k - |p_k|^2/|p_(k-1)|^2 p_(k-1),   a_k = <x p_k, p_k>/|p_k|^2
- *     bs      B-splines of degree d, all but the first        learnt: least, largest, knots inside
+ *     bs      B-splines of degree d, all but the first     learnt: least, largest, knots inside
  *
  * Beyond the least and the largest value a spline goes on as the polynomial of its last piece.
  * Knots that nobody gave are quantiles of the values (type 7), each value counting by its weight.

@@ -8,8 +8,8 @@
  *     terms     {x} {city} {x, city} {log(z + 1)}     sets of factors, by size
  *     groups    (1 | user)
  *
- * Nothing is known of columns here but the names that a dot stands for: what holds words is found out
- * where the rows are (transform_formula.c).
+ * Nothing is known of columns here but the names that a dot stands for: what holds words is found
+ * out where the rows are (transform_formula.c).
  */
 #pragma once
 
@@ -92,6 +92,7 @@ sgfs_status sgfsi_formula_refuse(const char *text, const char *at, const char *w
 /* e->width numbers of a row of columns. */
 void sgfsi_expr_values(const sgfsi_expr *e, const double *row, double *out);
 /* e->learn from count values of what it is of, in any order, each counting weight
- * times (NULL: once); share: how many rows each stands for. SGFS_EDATA: there is nothing to learn. */
+ * times (NULL: once); share: how many rows each stands for. SGFS_EDATA: there is nothing to
+ * learn. */
 sgfs_status sgfsi_expr_learn(sgfsi_expr *e, int64_t count, double *value, double *weight,
                              double share, sgfsi_arena *arena, sgfs_err *err);

@@ -8,9 +8,9 @@
  * come the checksums, the JSON text and, last of all, page 0; then fsync and rename (base/file.c).
  * Whatever goes wrong before leaves nothing.
  *
- * Statistics are of the numbers as stored, in the blocks in which measure.c would look at them, so
- * that it need not. The distinct values of the target are counted as long as there are at most
- * MOST_VALUES.
+ * Statistics are of the numbers as stored, in the blocks in which column_stats.c would look at
+ * them, so that it need not. The distinct values of the target are counted as long as there are at
+ * most MOST_VALUES.
  *
  * In f32, features are rounded. Weights, exposures and words (their numbers) must not become
  * others, and neither must labels: a target that had to be rounded is refused unless it turns out

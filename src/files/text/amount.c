@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * amount.c: amounts as numbers (amount.h): the signs around the digits are taken away, those between
- * thousands too, and what is left is read as any number.
+ * amount.c: amounts as numbers (amount.h): the signs around the digits are taken away, those
+ * between thousands too, and what is left is read as any number.
  */
 #include "files/text/amount.h"
 

@@ -16,6 +16,6 @@
 
 /* The number of a text of so many bytes; point: the decimal sign, '.' or ','. false: it is none. */
 bool sgfsi_amount(const char *text, size_t bytes, char point, double *x);
-/* Are most of the first words of a column such amounts, whatever the decimal sign, with signs that a
- * number has not? */
+/* Are most of the first words of a column such amounts, whatever the decimal sign, with signs that
+ * a number has not? */
 bool sgfsi_words_are_amounts(int64_t count, char *const *word);

@@ -269,8 +269,8 @@ static sgfs_status sort_words(sgfsi_transform *s, int64_t j, sgfs_err *err) {
     return SGFS_OK;
 }
 
-/* The longest of n texts with which `at` begins, with `end` behind it (a comma may be missing at the
- * end of it all); a text may hold this letter itself. -1: none. */
+/* The longest of n texts with which `at` begins, with `end` behind it (a comma may be missing at
+ * the end of it all); a text may hold this letter itself. -1: none. */
 static int64_t begins_with(const char *at, int64_t n, const char *const *text, char end) {
     int64_t best = -1;
     size_t longest = 0;
@@ -391,8 +391,9 @@ static int by_plain(const void *a, const void *b) {
     return order != 0 ? order : strcmp(x->word, y->word);
 }
 
-/* Words of a column that are the same but for blanks at their ends and the case of letters (those of
- * ASCII): probably one word, and two columns all the same. Where memory is out nothing is said. */
+/* Words of a column that are the same but for blanks at their ends and the case of letters (those
+ * of ASCII): probably one word, and two columns all the same. Where memory is out nothing is
+ * said. */
 static void warn_of_twins(const sgfsi_transform *s, int64_t j) {
     const sgfsi_dictionary *d = &((const words *)s->self)->dictionary[j];
     plain_word *list = calloc((size_t)d->count + 1, sizeof *list);
@@ -464,7 +465,8 @@ typedef enum remedy { DROP, DATE, AMOUNT, MEND, REMEDIES } remedy;
 /* --categorical auto takes what holds words. That a column of its words would be of use is doubtful
  * where nearly every row has another one, where they are thousands, where they are dates or
  * amounts, and where they are numbers but for a few; whoever means them names the column. Few dates
- * may well be the levels of something. What is wrong with column j goes to `out`; false: nothing. */
+ * may well be the levels of something. What is wrong with column j goes to `out`; false:
+ * nothing. */
 static bool is_odd(const sgfsi_transform *s, int64_t j, remedy *by, char *out, size_t room) {
     enum { FEW = 10 };
     const words *w = s->self;

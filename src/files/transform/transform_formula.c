@@ -6,18 +6,19 @@
  *
  * Words come as numbers here (the step before has numbered them), and each term is one block of
  * columns or several: numbers of the block's numeric factors, multiplied, in the columns of the
- * combination of words that the row has, and 0 in all others. So a row has few entries, whatever the
- * number of columns, and tables with many words are kept sparse.
+ * combination of words that the row has, and 0 in all others. So a row has few entries, whatever
+ * the number of columns, and tables with many words are kept sparse.
  *
  * Which words have no column. A term stands for all subsets of its factors of words. Those that
- * terms before it, or the intercept, stand for already are left out, and the rest is put together in
- * as few codings as it takes, each factor with all its words or without its reference (Smith et al.,
- * patsy; the same columns as R where the term's parts are in the formula). Where only the intercept
- * is there already, as with y ~ a:b, the combinations that occur are the words of one column, and the
- * most frequent is its reference. Combinations that no training row has make no column.
+ * terms before it, or the intercept, stand for already are left out, and the rest is put together
+ * in as few codings as it takes, each factor with all its words or without its reference (Smith et
+ * al., patsy; the same columns as R where the term's parts are in the formula). Where only the
+ * intercept is there already, as with y ~ a:b, the combinations that occur are the words of one
+ * column, and the most frequent is its reference. Combinations that no training row has make no
+ * column.
  *
- * What functions learn (formula_basis.c), the numbers of C(x) and the combinations come from one pass
- * over the training rows, and are kept in the run.
+ * What functions learn (formula_basis.c), the numbers of C(x) and the combinations come from one
+ * pass over the training rows, and are kept in the run.
  */
 #include <math.h>
 #include <stdio.h>

@@ -116,9 +116,9 @@ typedef struct sgfsi_transform_kind {
     /* Or all of a row: n x in.cols to n x out.cols. *bad: the row that is to blame. */
     sgfs_status (*apply)(const sgfsi_transform *s, int64_t n, const double *in, double *out,
                          int64_t *bad, sgfs_err *err);
-    /* A row of in.cols numbers as entries: the columns that come out, increasing, and their numbers;
-     * what is not among them is 0. At most most_entries of them (NULL: in.cols). Set with apply, of
-     * steps that make many columns; NULL: there is no such way. */
+    /* A row of in.cols numbers as entries: the columns that come out, increasing, and their
+     * numbers; what is not among them is 0. At most most_entries of them (NULL: in.cols). Set with
+     * apply, of steps that make many columns; NULL: there is no such way. */
     sgfs_status (*entries)(const sgfsi_transform *s, const double *in, int32_t *col, double *x,
                            int64_t *count, sgfs_err *err);
     int64_t (*most_entries)(const sgfsi_transform *s);

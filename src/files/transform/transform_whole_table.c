@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * transform_whole_table.c: a recipe on a table that is there as a whole (transform.h), with as little
- * copying as it allows:
+ * transform_whole_table.c: a recipe on a table that is there as a whole (transform.h), with as
+ * little copying as it allows:
  *
  *     rows left out only            a list of those that stay; the table is not touched
  *     columns dropped only          their role is taken from them

@@ -92,8 +92,8 @@ void sgfsi_check_choose(sgfsi_check *c, int64_t which, int64_t from, int64_t end
 sgfs_status sgfsi_check_sample(sgfsi_check *c, bool *usable, sgfs_err *err);
 
 enum { SGFSI_VERDICT_CHARS = 1024 };
-/* Sentences on what is in c->shown, param and found: what agrees, or what does not and what it looks
- * like. */
+/* Sentences on what is in c->shown, param and found: what agrees, or what does not and what it
+ * looks like. */
 void sgfsi_diagnose(const sgfsi_check *c, char text[SGFSI_VERDICT_CHARS]);
 /* All that is shown. */
 sgfsi_json *sgfsi_check_json(const sgfs_job *job);

@@ -74,7 +74,7 @@ void sgfsi_predict_block(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_pre
 /* The first line of the output; of an array, its head, with the rows that are done. */
 void sgfsi_predict_head(const sgfsi_predict *p, FILE *f);
 
-/* ---- ranks: from the least probable to the most, by log odds in steps of 0.01 ----------------- */
+/* ---- ranks: from the least probable to the most, by log odds in steps of 0.01 ---------------- */
 
 enum { SGFSI_RANKS = 4096 };
 static inline int64_t sgfsi_predict_rank(double probability) {

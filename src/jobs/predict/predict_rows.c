@@ -2,10 +2,10 @@
  * predict_rows.c: predictions of rows in the caller's memory, from any number of threads at once.
  *
  * The job was opened without a file. What it has (model, columns, draws) does not change any more.
- * What a call writes to is a workspace; one that nobody uses is taken from a list, or made, and goes
- * back at the end. So there are as many as there were threads at the same time, and from then on no
- * call allocates memory for them. A row's numbers are those that `sgfs predict` writes for a file
- * of the same rows.
+ * What a call writes to is a workspace; one that nobody uses is taken from a list, or made, and
+ * goes back at the end. So there are as many as there were threads at the same time, and from then
+ * on no call allocates memory for them. A row's numbers are those that `sgfs predict` writes for a
+ * file of the same rows.
  */
 #include <math.h>
 #include <stdlib.h>

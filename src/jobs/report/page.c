@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * page.c: the page of a report, from its verdict to its pictures.
  *
- * One file: styles, pictures and the little program that sorts and filters are in it, and a policy in
- * its head forbids the browser to fetch anything. Everything that comes from a file goes through
+ * One file: styles, pictures and the little program that sorts and filters are in it, and a policy
+ * in its head forbids the browser to fetch anything. Everything that comes from a file goes through
  * sgfsi_put_html. The page is complete without its program, and can be printed.
  */
 #include <math.h>

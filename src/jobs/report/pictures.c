@@ -2,7 +2,8 @@
  * pictures.c: pictures of one parameter each, and the table of all kinds.
  *
  * Draws are thinned for the eye alone, evenly and always to the same ones: 2,000 points of all
- * chains together are more than a screen has. Densities, ranks and autocorrelations are of all draws.
+ * chains together are more than a screen has. Densities, ranks and autocorrelations are of all
+ * draws.
  */
 #include "jobs/report/pictures.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * pictures_groups.c: pictures of models with groups, one for each effect of each factor: the effects
- * of single groups, one above the other, and how far each is known by rows of its own.
+ * pictures_groups.c: pictures of models with groups, one for each effect of each factor: the
+ * effects of single groups, one above the other, and how far each is known by rows of its own.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * pictures_run.c: pictures of a run, or of all of them: effects, pairs, the spectrum, times, what had
- * to be repaired, predictions, errors.
+ * pictures_run.c: pictures of a run, or of all of them: effects, pairs, the spectrum, times, what
+ * had to be repaired, predictions, errors.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -7,9 +7,9 @@
  * nothing is expanded, without line ends and with typographic quotes (of doubled ones gnuplot sees
  * only those behind a letter); "noenhanced" makes _ and ^ what they are.
  *
- * An SVG of a page loses what is of use in a file only, and its marks get names of their own. Colours
- * stay as they are: the page's style says what they become on dark ground, and a file takes that
- * style with it.
+ * An SVG of a page loses what is of use in a file only, and its marks get names of their own.
+ * Colours stay as they are: the page's style says what they become on dark ground, and a file takes
+ * that style with it.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -34,8 +34,8 @@ typedef struct sgfsi_picture_kind {
     const char *note;  /* what to look for, one or two sentences */
     sgfsi_picture_of of;
     bool wide; /* it takes the whole width of the page */
-    /* Write the data and the plot command, and say in p->alt what is to be seen. NULL, or a sentence
-     * that says why there is nothing to draw, without having written anything. */
+    /* Write the data and the plot command, and say in p->alt what is to be seen. NULL, or a
+     * sentence that says why there is nothing to draw, without having written anything. */
     const char *(*draw)(sgfsi_report *r, sgfsi_picture *p, FILE *f);
 } sgfsi_picture_kind;
 

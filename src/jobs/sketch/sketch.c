@@ -8,8 +8,8 @@
  *     marks at the anchor             ->            the sketch (or as they are)
  *
  * What a part has to do next is in the place that it is given: a place that is not the anchor yet
- * wants a pass, the anchor marks. Each step is a function of its files: done again, it gives the same
- * file, and a file that is there already stays.
+ * wants a pass, the anchor marks. Each step is a function of its files: done again, it gives the
+ * same file, and a file that is there already stays.
  *
  * The search for the anchor is the one of a run (posterior/anchor.c), made from its beginning each
  * time. Its passes are looked up among those that the parts have made; the first one that is not

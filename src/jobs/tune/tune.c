@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * tune.c: one run for every setting and fold, and what is learned from it.
  *
- *   log-loss  for each fold: for each setting: sample on the other rows, score the fold (heldout_loss.c)
+ *   log-loss  for each fold: for each setting: sample on the other rows, score the fold
+ *             (heldout_loss.c)
  *   error     for each setting: sample on all rows, compare with the reference (sgfs_compare)
  *
  * Folds are the outer loop: whoever stops early has every setting judged by the same folds, one

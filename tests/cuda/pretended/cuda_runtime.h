@@ -178,7 +178,7 @@ inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemc
     return pretended_state();
 }
 
-/* ---- streams: everything is done at once ------------------------------------------------------ */
+/* ---- streams: everything is done at once ----------------------------------------------------- */
 
 typedef struct pretended_stream *cudaStream_t;
 enum { cudaStreamNonBlocking = 1 };
@@ -244,7 +244,8 @@ inline double __shfl_sync(unsigned, double x, int from) {
     unsigned me = threadIdx.x;
     pretended.held[me] = x;
     pretended_stop(PRETENDED_WARP);
-    double got = pretended.held[me / PRETENDED_LANES * PRETENDED_LANES + static_cast<unsigned>(from)];
+    unsigned first = me / PRETENDED_LANES * PRETENDED_LANES;
+    double got = pretended.held[first + static_cast<unsigned>(from)];
     pretended_stop(PRETENDED_WARP);
     return got;
 }
@@ -252,7 +253,8 @@ inline double __shfl_sync(unsigned, double x, int from) {
 /* add_product of cuda_lane.cuh. */
 #define ADD_PRODUCT
 inline void add_product(double sum[2], double x, double y) {
-    unsigned me = threadIdx.x, warp = me / PRETENDED_LANES * PRETENDED_LANES, i = me % 32 / 4, j = me % 4;
+    unsigned me = threadIdx.x, warp = me / PRETENDED_LANES * PRETENDED_LANES;
+    unsigned i = me % 32 / 4, j = me % 4;
     double row[4];
     pretended.held[me] = x;
     pretended_stop(PRETENDED_WARP);
@@ -261,7 +263,8 @@ inline void add_product(double sum[2], double x, double y) {
     pretended.held[me] = y;
     pretended_stop(PRETENDED_WARP);
     for (unsigned c = 0; c < 2; c++)
-        for (unsigned k = 0; k < 4; k++) sum[c] += row[k] * pretended.held[warp + 4 * (2 * j + c) + k];
+        for (unsigned k = 0; k < 4; k++)
+            sum[c] += row[k] * pretended.held[warp + 4 * (2 * j + c) + k];
     pretended_stop(PRETENDED_WARP);
 }
 
@@ -367,4 +370,5 @@ template <typename F> void pretend_together(unsigned blocks, unsigned threads, F
                          [&]() { kernel(__VA_ARGS__); });                                          \
     } while (0)
 #define TOGETHER(l, kernel, blocks, threads, ...)                                                  \
-    (void)(l), pretend_together((unsigned)(blocks), (unsigned)(threads), [&]() { kernel(__VA_ARGS__); })
+    (void)(l),                                                                                     \
+        pretend_together((unsigned)(blocks), (unsigned)(threads), [&]() { kernel(__VA_ARGS__); })
