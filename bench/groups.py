@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Models with effects of groups beside lme4, statsmodels, GPBoost and NumPyro: estimates, times and memory of each.
+"""Models with effects of groups beside lme4, statsmodels, GPBoost, NumPyro and bambi: estimates, times and memory of each.
 
     bench/groups.py                          everything up to 10^6 rows: build/groups.json
     bench/groups.py --only sleepstudy cbpp   some tables (--list names them); what others measured before stays
@@ -36,8 +36,8 @@ from text import Page, table, write_whole  # of experiments, whose folder bench 
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
-PEERS = ("lme4", "statsmodels", "gpboost", "numpyro")
-NAMES = {"statsmodels": "statsmodels", "gpboost": "GPBoost", "numpyro": "NumPyro NUTS", "lme4": "lme4"}
+PEERS = ("lme4", "statsmodels", "gpboost", "numpyro", "bambi")
+NAMES = {"statsmodels": "statsmodels", "gpboost": "GPBoost", "numpyro": "NumPyro NUTS", "lme4": "lme4", "bambi": "bambi"}
 THREADS, CLOCK = 2, 4
 ADDRESS_SPACE = 12 << 30  # a peer must not take the memory of the whole machine
 

@@ -37,8 +37,9 @@ static sgfs_status show(const sgfs_job *job, const char *out, const cli_args *ar
     bool marked = strcmp(info->step, "marks") == 0;
     fprintf(stderr, "%s -> %s: ", info->step, out);
     if (marked) fprintf(stderr, "%lld marks, ", (long long)info->marks);
-    fprintf(stderr, "%lld rows%s, %.3g MB, %.1f s\n", (long long)info->rows,
-            info->parts > 1 ? " in all parts" : "", info->bytes / 1e6, info->seconds);
+    fprintf(stderr, "%lld rows", (long long)info->rows);
+    if (info->parts > 1) fprintf(stderr, " in all %lld parts", (long long)info->parts);
+    fprintf(stderr, ", %.3g MB, %.1f s\n", info->bytes / 1e6, info->seconds);
     cli_print_wrapped(stderr, "", info->advice);
     return SGFS_OK;
 }

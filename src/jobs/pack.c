@@ -12,6 +12,7 @@
  *
  * Shapes: in: rows x cols of the files; out, raw: rows x cols of the packed file.
  */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -443,6 +444,8 @@ static char *name_beside(pack *p, const char *file) {
 static sgfs_status name_each(pack *p, char **name, sgfs_err *err) {
     const sgfsi_files *f = &p->files;
     struct stat st, other;
+    if (mkdir(p->out, 0777) != 0 && errno != EEXIST) /* another process may have made it */
+        return sgfsi_fail_io(err, p->out, "make this folder", errno);
     if (stat(p->out, &st) != 0 || !S_ISDIR(st.st_mode))
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "%.300s: is no folder, and --each puts the packed files into one.",
@@ -503,7 +506,8 @@ static sgfs_status add_up(pack *p, const sgfsi_comm *comm, const char *first, sg
     own[3] = p->info.spilled;
     sgfs_status status =
         sgfsi_comm_gather(comm, SGFS_OK, comm->size, sizeof *sum, sizeof *sum, sum, err);
-    if (status == SGFS_OK) status = describe_file(first, p->job.cfg, false, &p->info, err);
+    if (status == SGFS_OK && comm->rank == 0)
+        status = describe_file(first, p->job.cfg, false, &p->info, err);
     p->info.rows = 0;
     p->info.bytes = p->info.read = p->info.spilled = 0;
     for (int64_t r = 0; r < comm->size; r++) {

@@ -63,6 +63,7 @@ def test_groups_of_many_columns_stay_apart(sgfs):
     ("y ~ 0 + x + (1|user)", ["x", "sd_user[intercept]"]),
     ("y ~ x - 1 + (1|user)", ["x", "sd_user[intercept]"]),
     ("y ~ . - z - tap - item + (1|user)", ["intercept", "x", "sd_user[intercept]"]),
+    ("y ~ . - user - z - tap - item + (1|user)", ["intercept", "x", "sd_user[intercept]"]),
     ("y ~ `x` + tap + (1|user)", ["intercept", "x", "tap=hot", "sd_user[intercept]"]),
     ("y ~ x + C(tap) + (0 + x|user)", ["intercept", "x", "tap=hot", "sd_user[x]"]),
     ("y ~ x + (x|user)", ["intercept", "x", "sd_user[intercept]", "sd_user[x]", "cor_user[intercept,x]"]),

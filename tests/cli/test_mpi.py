@@ -207,7 +207,6 @@ def test_text_is_packed_by_ranks_side_by_side(site):
     data set, also where their words differ."""
     split_rows(site, "text", words=True)
     for ranks in (1, 3):
-        (site.folder / f"packed-{ranks}").mkdir()
         done = site.together(ranks, "text/part-*", "--target", "y", "--categorical", "colour", "--each", "--out",
                              f"packed-{ranks}", command=("pack",))
         assert done.returncode == 0, done.stderr
@@ -226,11 +225,22 @@ def test_text_is_packed_by_ranks_side_by_side(site):
     assert (site.draws("packed-1.run") == site.draws("packed-3.run")).all()
 
 
+def test_files_are_dealt_by_their_size(site):
+    """The longest to the one rank, which is told by where it is, and the three others, shorter together, to the other one."""
+    split_rows(site, "sizes")
+    (site.folder / "elsewhere").mkdir()
+    script = '[ "$OMPI_COMM_WORLD_RANK" = 1 ] && cd elsewhere; exec "$0" "$@"'
+    done = site.together(2, site.folder / "sizes" / "part-*", "--each", "--out", "dealt", command=("pack",),
+                         program=["sh", "-c", script, PROGRAM])
+    assert done.returncode == 0, done.stderr
+    packed = [sorted(p.name for p in (site.folder / folder / "dealt").iterdir()) for folder in (".", "elsewhere")]
+    assert packed == [["part-0.sgd"], ["part-1.sgd", "part-2.sgd", "part-3.sgd"]]
+
+
 def test_what_cannot_be_packed_side_by_side_is_said(site):
     split_rows(site, "more")
-    (site.folder / "there").mkdir()
     for says, words in (("--each", ("more/part-*", "--out", "all.sgd")),
-                        ("is no folder", ("more/part-*", "--each", "--out", "nowhere")),
+                        ("is no folder", ("more/part-*", "--each", "--out", "a.npy")),
                         ("would both become", ("text/part-0.csv", "more/part-0.csv", "--each", "--out", "there"))):
         done = site.together(2, *words, command=("pack",))
         assert done.returncode == 2 and done.stderr.count(says) == 1, done.stderr

@@ -102,6 +102,14 @@ static bool is_log1p(const sgfsi_formula_factor *of) {
            strncmp(of->name, "log1p(", 6) == 0;
 }
 
+/* Does it group rows? A dot does not stand for such a column, with or without `- column`. */
+static bool groups_rows(const sgfsi_formula *f, const char *column) {
+    for (int64_t k = 0; f->spec != NULL && k < f->spec->terms; k++)
+        for (int64_t c = 0; c < f->spec->term[k].columns; c++)
+            if (strcmp(f->spec->term[k].column[c], column) == 0) return true;
+    return false;
+}
+
 /* Which columns take part, and as what. numbers: those that stand for numbers somewhere, besides
  * standing for words in C(). */
 static sgfs_status collect(said *s, sgfs_err *err) {
@@ -128,7 +136,8 @@ static sgfs_status collect(said *s, sgfs_err *err) {
     }
     s->plain = s->plain && !f->multiplied;
     for (int64_t k = 0; k < f->removed && !f->multiplied && status == SGFS_OK; k++)
-        if (!has(&s->features, f->without[k])) status = add(&s->without, f->without[k], err);
+        if (!has(&s->features, f->without[k]) && !groups_rows(f, f->without[k]))
+            status = add(&s->without, f->without[k], err);
     return status;
 }
 
