@@ -201,7 +201,7 @@ def draws(program, folder, chains, quick):
                 continue
             told = subprocess.run([program, "summary", str(out), "--json"], capture_output=True, text=True, timeout=60)
             run = json.loads(told.stdout)
-            found.append(these * made / run["sample_seconds"])
+            found.append(these * made / (run["sample_seconds"] / these))  # seconds are those of all chains
         lines.append(f"| {these} | " + " | ".join(f"{x:,.0f}" if isinstance(x, float) else x for x in found) + " |")
     return lines
 

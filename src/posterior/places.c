@@ -162,7 +162,8 @@ sgfs_status sgfsi_places_pairs(sgfsi_places *p, const double *centre, int64_t K,
 }
 
 int64_t sgfsi_places_at_once(const sgfs_model *m, int64_t usual) {
-    const double products = 0x1p36, bytes = 0x1p25; /* of a call: some ms of a GPU; of places */
+    const double products = 0x1p38,
+                 bytes = 0x1p25; /* of a call: at most 20 ms of a GPU; of places */
     const double most = 32, D = (double)m->D, N = (double)m->data->N, pairs = (double)usual;
     if (m->kept == NULL) return 1;
     return (int64_t)fmax(1, fmin(most, fmin(products / (N * D * pairs), bytes / (8 * D * pairs))));

@@ -111,9 +111,12 @@ static sgfs_status open_pairs(sgfs_sampler *s, sgfs_err *err) {
     e->made = e->held = e->first = -1;
     e->blocks = sgfsi_places_at_once(s->model, PROPOSALS);
     int64_t count = e->blocks * PROPOSALS;
-    if (e->blocks > 1 && (!SGFSI_ROOM(s->arena, count * D, &e->later_Z, &e->later_U) ||
-                          !SGFSI_ROOM(s->arena, count, &e->later_plus, &e->later_minus)))
-        return sgfsi_fail_memory(err, "the sampler");
+    if (e->blocks > 1) {
+        e->later_U = sgfsi_device_lend(s->model->ctx.device, count * D, s->arena);
+        if (e->later_U == NULL || !SGFSI_ROOM(s->arena, count * D, &e->later_Z) ||
+            !SGFSI_ROOM(s->arena, count, &e->later_plus, &e->later_minus))
+            return sgfsi_fail_memory(err, "the sampler");
+    }
     sgfs_status status = SGFS_OK;
     if (sgfsi_anchor_refuses(s->model) == NULL)
         status = sgfsi_sampler_anchor(s, set->tolerance, false, err);

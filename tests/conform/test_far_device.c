@@ -410,6 +410,7 @@ typedef struct settings {
     const char *option[MOST + 1][2];
     bool host_gathers; /* the device keeps no rows */
     bool near;         /* the host does the work: passes over all rows, and single ones */
+    const char *thin;  /* "13": so many iterations for each draw; NULL: one */
     double stretched;  /* what rounding may grow to on a GPU, where host and blas round alike */
 } settings;
 
@@ -448,6 +449,10 @@ static fit open_fit(const settings *is, const sgfs_device *kind) {
     give(of.cfg, "run.chains", "2");
     give(of.cfg, "run.threads", "1");
     if (!is->near) give(of.cfg, "run.batch", "60");
+    if (is->thin != NULL) {
+        give(of.cfg, "run.thin", is->thin);
+        give(of.cfg, "run.draws", "650");
+    }
     for (int k = 0; is->option[k][0] != NULL; k++) give(of.cfg, is->option[k][0], is->option[k][1]);
     of.data = sgfs_data_open(rows_file, of.cfg, &err);
     of.model = of.data != NULL ? sgfs_model_open(is->model, of.data, of.cfg, &err) : NULL;
@@ -468,7 +473,8 @@ static double *draws_of(const settings *is, const sgfs_device *kind, int64_t *nu
     fit of = open_fit(is, kind);
     sgfs_run *run = sgfs_run_open(of.model, of.cfg, &err);
     if (run == NULL) fail_msg("%s: %s", is->model, err.text);
-    if (sgfs_run_step(run, WARMUP + DRAWS, &err) != SGFS_OK) fail_msg("%s", err.text);
+    int64_t iterations = is->thin != NULL ? 13 * DRAWS : DRAWS;
+    if (sgfs_run_step(run, WARMUP + iterations, &err) != SGFS_OK) fail_msg("%s", err.text);
     int64_t each = DRAWS * of.model->D;
     double *draws = malloc((size_t)(2 * each) * sizeof *draws);
     assert_non_null(draws);
@@ -704,6 +710,12 @@ static void test_samplers_that_look_at_all_rows(void **state) {
                                .target = glm[m][1],
                                .option = {{"sampler.kind", whole[k]}},
                                .near = true});
+    /* three blocks of proposals, which a GPU makes together */
+    compare((settings){.model = "logistic",
+                       .target = "y",
+                       .option = {{"sampler.kind", "exact-pairs"}},
+                       .near = true,
+                       .thin = "13"});
     /* trajectories of nuts stretch rounding, tenfold in some iterations of warm-up */
     for (size_t k = 0; k < (few ? 2 : sizeof sampler / sizeof *sampler); k++)
         compare((settings){.model = "logistic",

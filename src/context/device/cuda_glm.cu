@@ -62,7 +62,7 @@ typedef struct tiles {
 
 static tiles tiles_of(const kept_glm *g, int64_t K) {
     constexpr int64_t THREADS_ENOUGH = 1 << 17, MOST_STRIPS = 1024, SHORTEST = 32;
-    int64_t wide = most(K, g->X != nullptr ? 1 : g->p);
+    int64_t wide = most(K, g->X != nullptr ? 1 : g->pitch);
     tiles t;
     t.n = least(most(ELEMENTS / wide, 4 * SHORTEST), g->rows);
     int64_t strips = least(most(THREADS_ENOUGH / K, SHORTEST), MOST_STRIPS);
@@ -73,8 +73,8 @@ static tiles tiles_of(const kept_glm *g, int64_t K) {
 
 /* Rows first .. first + n - 1, gathered into `room` unless they lie there. */
 static const double *rows_at(lane *l, const kept_glm *g, int64_t first, int64_t n, double *room) {
-    if (g->X != nullptr) return g->X + first * g->p;
-    gather_rows(l, g->kept, nullptr, first, n, room);
+    if (g->X != nullptr) return g->X + first * g->pitch;
+    gather_rows(l, g->kept, nullptr, first, n, g->pitch, room);
     return room;
 }
 
@@ -85,14 +85,14 @@ static void predict(lane *l, const kept_glm *g, int64_t n, int64_t K, const doub
     if (K == 1) {
         (void)fine(l,
                    cublasDgemv(l->blas, CUBLAS_OP_T, static_cast<int>(g->p), static_cast<int>(n),
-                               &one, X, static_cast<int>(g->p), theta, 1, &none, E, 1),
+                               &one, X, static_cast<int>(g->pitch), theta, 1, &none, E, 1),
                    "a product");
         return;
     }
     (void)fine(l,
                cublasDgemm(l->blas, CUBLAS_OP_T, CUBLAS_OP_N, static_cast<int>(K),
                            static_cast<int>(n), static_cast<int>(g->p), &one, theta,
-                           static_cast<int>(stride), X, static_cast<int>(g->p), &none, E,
+                           static_cast<int>(stride), X, static_cast<int>(g->pitch), &none, E,
                            static_cast<int>(K)),
                "a product");
 }
@@ -104,7 +104,7 @@ static void sum_rows(lane *l, const kept_glm *g, int64_t n, int64_t K, const dou
     (void)fine(l,
                cublasDgemm(l->blas, CUBLAS_OP_N, CUBLAS_OP_T, static_cast<int>(g->p),
                            static_cast<int>(K), static_cast<int>(n), &one, X,
-                           static_cast<int>(g->p), R, static_cast<int>(K), &b, G,
+                           static_cast<int>(g->pitch), R, static_cast<int>(K), &b, G,
                            static_cast<int>(g->p)),
                "a product");
 }
@@ -187,7 +187,8 @@ __global__ static void one_place(kept_glm g, const double *theta, const double *
         for (int r = 0; r < EIGHT; r++) {
 #pragma unroll
             for (int c = 0; c < C; c++)
-                x[r][c] = i + r < end && c * WARP + me < p ? X[(i + r) * p + c * WARP + me] : 0;
+                x[r][c] =
+                    i + r < end && c * WARP + me < p ? X[(i + r) * g.pitch + c * WARP + me] : 0;
         }
 #pragma unroll
         for (int r = 0; r < EIGHT; r++) {
@@ -223,7 +224,7 @@ __global__ static void one_place(kept_glm g, const double *theta, const double *
 static void ask_one(lane *l, const kept_glm *g, const double *theta, double *sums) {
     int64_t n = g->X != nullptr ? g->rows : tiles_of(g, 1).n, width = 1 + g->p;
     int64_t blocks = least(MOST_BLOCKS, pieces(n, WARPS * EIGHT));
-    double *part = scratch_of(l, blocks * width + (g->X != nullptr ? 0 : n * g->p));
+    double *part = scratch_of(l, blocks * width + (g->X != nullptr ? 0 : n * g->pitch));
     if (part == nullptr) return;
     size_t bytes = static_cast<size_t>(blocks * width) * sizeof *part;
     (void)fine(l, cudaMemsetAsync(part, 0, bytes, l->stream), "zeros");
@@ -265,7 +266,7 @@ static void ask_many(lane *l, const kept_glm *g, const sgfsi_glm_places *at, con
                      double *loglik, double *G) {
     const tiles t = tiles_of(g, at->K);
     int64_t K = at->K, sums = t.strips * K;
-    double *part = scratch_of(l, sums + t.n * K + (g->X != nullptr ? 0 : t.n * g->p));
+    double *part = scratch_of(l, sums + t.n * K + (g->X != nullptr ? 0 : t.n * g->pitch));
     if (part == nullptr) return;
     double *E = part + sums, *room = E + t.n * K;
     size_t bytes = static_cast<size_t>(sums) * sizeof *part;
@@ -293,16 +294,16 @@ __global__ static void count_rows(kept_glm g, int64_t first, int64_t n, double *
     eta[i] = w > 0 ? sqrt(w * square) : 0;
 }
 
-__global__ static void scale_rows(int64_t n, int64_t p, const double *root, const double *X,
-                                  double *out) {
+__global__ static void scale_rows(int64_t n, int64_t p, int64_t pitch, const double *root,
+                                  const double *X, double *out) {
     int64_t t = item();
-    if (t < n * p) out[t] = root[t / p] * X[t];
+    if (t < n * p) out[t] = root[t / p] * X[t / p * pitch + t % p];
 }
 
 /* The lower triangle of info (p x p) at theta. */
 static void ask_information(lane *l, const kept_glm *g, const double *theta, double *info) {
     int64_t p = g->p, n = least(most(ELEMENTS / p, 1), g->rows);
-    double *eta = scratch_of(l, n + n * p + (g->X != nullptr ? 0 : n * p));
+    double *eta = scratch_of(l, n + n * p + (g->X != nullptr ? 0 : n * g->pitch));
     if (eta == nullptr) return;
     double *scaled = eta + n, *room = scaled + n * p;
     for (int64_t first = 0; first < g->rows; first += n) {
@@ -311,7 +312,7 @@ static void ask_information(lane *l, const kept_glm *g, const double *theta, dou
         const double *X = rows_at(l, g, first, now, room);
         predict(l, g, now, 1, X, theta, p, eta);
         EACH(l, count_rows, now, *g, first, now, eta);
-        EACH(l, scale_rows, now * p, now, p, eta, X, scaled);
+        EACH(l, scale_rows, now * p, now, p, g->pitch, eta, X, scaled);
         (void)fine(l,
                    cublasDsyrk(l->blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, static_cast<int>(p),
                                static_cast<int>(now), &one, scaled, static_cast<int>(p), &b, info,
@@ -456,7 +457,7 @@ static void ask_pairs(lane *l, const kept_glm *g, const sgfsi_glm_places *at, co
     const tiles t = tiles_of(g, at->K);
     int64_t K = at->K, p = g->p, width = 2 * K + 1;
     double *part = scratch_of(l, (t.strips + 1) * width + 2 * K + t.n * (K + 1 + ROW) +
-                                     (g->X != nullptr ? 0 : t.n * p));
+                                     (g->X != nullptr ? 0 : t.n * g->pitch));
     if (part == nullptr) return;
     double *sums = part + t.strips * width, *row = sums + width + 2 * K, *eta = row + t.n * ROW,
            *E = eta + t.n, *room = E + t.n * K;
@@ -521,6 +522,36 @@ static void ask_products(lane *l, const kept_glm *g, const sgfsi_glm_places *at,
     finish(l, g, at, theta, sums, sums + width + 1, plus, minus);
 }
 
+/* ---- memory of the host's that is lent ------------------------------------------------------- */
+
+double *cuda_lend(const sgfs_device *dev, int64_t n) {
+    lane *l = lane_of(dev);
+    void *numbers = nullptr;
+    size_t bytes = static_cast<size_t>(n) * sizeof(double);
+    if (works(l) && cudaMallocHost(&numbers, bytes) == cudaSuccess)
+        return static_cast<double *>(numbers);
+    (void)cudaGetLastError(); /* others will do */
+    return nullptr;
+}
+
+void cuda_take_back(const sgfs_device *dev, double *numbers) {
+    (void)lane_of(dev);
+    (void)cudaFreeHost(numbers);
+}
+
+/* As `up`, without the copy to pinned memory where numbers lie in such. */
+static const double *up_directly(lane *l, int64_t n, const double *host) {
+    constexpr int64_t MANY = 1 << 13;
+    cudaPointerAttributes is;
+    if (n < MANY || cudaPointerGetAttributes(&is, host) != cudaSuccess ||
+        is.type != cudaMemoryTypeHost)
+        return up(l, n, host);
+    double *there = take(l, n);
+    size_t bytes = static_cast<size_t>(n) * sizeof *there;
+    (void)fine(l, cudaMemcpyAsync(there, host, bytes, cudaMemcpyHostToDevice, l->stream), "a copy");
+    return there;
+}
+
 /* ---- the operations -------------------------------------------------------------------------- */
 
 /* false: a predictor was too large for the products. */
@@ -532,7 +563,7 @@ static bool answer_pairs(lane *l, const kept_glm *g, const sgfsi_glm_places *at,
         lose(at->minus, K);
         return true;
     }
-    const double *theta = up(l, K * at->stride, at->theta), *centre = up(l, p, at->centre);
+    const double *theta = up_directly(l, K * at->stride, at->theta), *centre = up(l, p, at->centre);
     double *plus = take(l, K), *minus = take(l, K), *there = take(l, 1);
     if (products) ask_products(l, g, at, theta, centre, plus, minus, there);
     else ask_pairs(l, g, at, theta, centre, plus, minus);
@@ -590,7 +621,7 @@ __global__ static void count_targets(kept_glm g, int64_t first, int64_t n, bool 
 /* linear and even, by tiles. */
 static void sum_targets(lane *l, kept_glm *g) {
     int64_t n = least(most(ELEMENTS / g->p, 1), g->rows);
-    double *counts = scratch_of(l, n + (g->X != nullptr ? 0 : n * g->p));
+    double *counts = scratch_of(l, n + (g->X != nullptr ? 0 : n * g->pitch));
     if (counts == nullptr) return;
     for (int64_t first = 0; first < g->rows; first += n) {
         int64_t now = least(n, g->rows - first);
@@ -630,18 +661,20 @@ void *cuda_keep_glm(const sgfs_device *dev, const void *kept, const sgfsi_glm *s
     g->link = s->link;
     g->rows = s->rows;
     g->p = s->p;
+    g->pitch = pitch_of(s->p);
     g->kept = kept;
     bool fits = s->rows > 0 && s->p > 0 && make(&g->y, s->rows, s->y) &&
                 (s->weight == nullptr || make(&g->weight, s->rows, s->weight)) &&
                 (s->offset == nullptr || make(&g->offset, s->rows, s->offset)) &&
                 make(&g->linear, s->p, nullptr) && make(&g->even, s->p, nullptr) &&
                 cudaMemGetInfo(&left, &all) == cudaSuccess;
-    double wanted = static_cast<double>(s->rows) * static_cast<double>(s->p) * sizeof(double);
+    double wanted = static_cast<double>(s->rows) * static_cast<double>(g->pitch) * sizeof(double);
     if (fits && wanted < static_cast<double>(left) - static_cast<double>(all) / 8)
-        (void)make(&g->X, s->rows * s->p, nullptr);
+        (void)make(&g->X, s->rows * g->pitch, nullptr);
     (void)cudaGetLastError(); /* where it failed, rows are gathered */
     for (int64_t first = 0; fits && g->X != nullptr && first < s->rows; first += SOME)
-        gather_rows(l, kept, nullptr, first, least(SOME, s->rows - first), g->X + first * s->p);
+        gather_rows(l, kept, nullptr, first, least(SOME, s->rows - first), g->pitch,
+                    g->X + first * g->pitch);
     if (fits) sum_targets(l, g);
     if (fits && works(l)) return g;
     cuda_drop_glm(dev, g);

@@ -9,9 +9,9 @@
 
 struct kept_glm {
     sgfsi_link link;
-    int64_t rows, p;
+    int64_t rows, p, pitch; /* pitch: numbers from one row of X to the next, zeros behind p */
     const void *kept;
-    double *X; /* rows x p; NULL: there was no room */
+    double *X; /* rows x pitch; NULL: there was no room */
     double *y, *weight, *offset;
     double *linear, *even; /* p: sums of w y x, and of w x */
 };
@@ -34,6 +34,11 @@ __device__ static inline double log_of(const product &p) {
 
 /* out = the sums of the `count` columns of part, strips x count. */
 void add_up(lane *l, int64_t strips, int64_t count, const double *part, double *out);
+
+/* So that rows in memory that a block shares begin at other banks: 4 modulo 8, at least p. */
+static inline int64_t pitch_of(int64_t p) {
+    return (p + 3) / 8 * 8 + 4;
+}
 
 /* cuda_pairs.cu: products of logistic factors in one kernel with the predictors. */
 /* How many chunks of rows there are, and what a block of threads wants to share: 0: it does not

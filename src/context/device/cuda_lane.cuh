@@ -109,14 +109,14 @@ __device__ static inline void add_product_16(double sum[4], const double x[2], d
 #endif
 }
 
-/* Memory that a block shares, as much as its launch asks for, and copies to it of a number each
+/* Memory that a block shares, as much as its launch asks for, and copies to it of two numbers each
  * that go on while the block works, in lots: all but the `later` last ones are there. */
 #ifndef POOL
 #define POOL(name) extern __shared__ double name[]
 #define TOGETHER_IN(l, kernel, blocks, threads, bytes, ...)                                        \
     kernel<<<(unsigned)(blocks), (unsigned)(threads), (size_t)(bytes), (l)->stream>>>(__VA_ARGS__)
 __device__ static inline void copy_ahead(double *to, const double *from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
                      (unsigned)__cvta_generic_to_shared(to)),
                  "l"(from)
                  : "memory");
@@ -134,8 +134,10 @@ __device__ static inline int64_t item(void) {
 }
 
 /* cuda_rows.cu */
-/* Rows at[0..n), on the GPU, of all that are kept, or n from `first` on. */
-void gather_rows(lane *l, const void *kept, const int64_t *at, int64_t first, int64_t n, double *X);
+/* Rows at[0..n), on the GPU, of all that are kept, or n from `first` on, `stride` numbers from one
+ * to the next with zeros at their ends. */
+void gather_rows(lane *l, const void *kept, const int64_t *at, int64_t first, int64_t n,
+                 int64_t stride, double *X);
 void *cuda_keep_rows(const sgfs_device *dev, const sgfsi_stored *rows);
 void cuda_drop_rows(const sgfs_device *dev, void *kept);
 void cuda_gather(const sgfs_device *dev, const void *kept, const int64_t *row, int64_t first,
@@ -156,6 +158,8 @@ void cuda_outer_squares(const sgfs_device *dev, int64_t count, const sgfsi_outer
 /* cuda_glm.cu */
 void *cuda_keep_glm(const sgfs_device *dev, const void *kept, const sgfsi_glm *glm);
 void cuda_drop_glm(const sgfs_device *dev, void *glm);
+double *cuda_lend(const sgfs_device *dev, int64_t n);
+void cuda_take_back(const sgfs_device *dev, double *numbers);
 void cuda_ask_glm(const sgfs_device *dev, const void *glm, const sgfsi_glm_places *at);
 
 /* cuda_layers.cu */

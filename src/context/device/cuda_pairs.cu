@@ -11,12 +11,9 @@
 
 #include <cmath>
 
-static constexpr int HIGH = 64, WIDE = 128, TEAM = 256, WARP = 32, DEEP = 4;
-static constexpr int UP = 2, ACROSS = 4; /* pieces of 16 x 8 of a warp: 32 x 32 */
-
-static int64_t pitch_of(int64_t p) { /* rows begin at other banks: 4 modulo 8 */
-    return (p + 3) / 8 * 8 + 4;
-}
+static constexpr int HIGH = 64, WIDE = 128, TEAM = 512, WARP = 32, DEEP = 4;
+static constexpr int TALL = 16, ACROSS = 4; /* of a warp: ACROSS pieces of 16 x 8 */
+static constexpr int LEVELS = HIGH / TALL;  /* warps with the same places */
 
 int64_t pair_chunks(int64_t rows) {
     constexpr int64_t LEAST = 640, MOST = 128; /* rows; chunks */
@@ -28,7 +25,7 @@ int64_t pair_bytes(const kept_glm *g, int64_t K) {
     constexpr int64_t FEW = 64; /* places, for which most of the work would be in vain */
     int number = 0, room = 0;
     int64_t bytes =
-        ((WIDE + 2 * HIGH) * pitch_of(g->p) + 2 * 2 * HIGH) * static_cast<int64_t>(sizeof(double));
+        ((WIDE + 2 * HIGH) * g->pitch + 2 * 2 * HIGH) * static_cast<int64_t>(sizeof(double));
     if (g->link != SGFSI_LOGIT || g->weight != nullptr || g->X == nullptr || K < FEW) return 0;
     if (cudaGetDevice(&number) != cudaSuccess ||
         cudaDeviceGetAttribute(&room, cudaDevAttrMaxSharedMemoryPerBlockOptin, number) !=
@@ -65,81 +62,73 @@ __device__ static inline double exp_of(double x) {
 
 /* Rows first .. first + HIGH - 1 of X and their factors to `rows` and `factors`, those from `end`
  * on as rows that change no product. */
-__device__ static inline void fetch(int64_t first, int64_t end, int p, int pitch, const double *X,
+__device__ static inline void fetch(int64_t first, int64_t end, int pitch, const double *X,
                                     const double *factor, double *rows, double *factors) {
-    int me = static_cast<int>(threadIdx.x), row = me / p, col = me % p;
-    for (; row < HIGH; row += TEAM / p, col += TEAM % p) {
-        if (col >= p) {
-            col -= p;
-            if (++row >= HIGH) break;
-        }
-        double *to = rows + row * pitch + col;
-        if (first + row < end) copy_ahead(to, X + (first + row) * p + col);
-        else *to = 0;
+    int me = static_cast<int>(threadIdx.x);
+    int64_t left = end - first;
+    int there = left < 0 ? 0 : left < HIGH ? static_cast<int>(left) : HIGH;
+    for (int i = 2 * me; i < HIGH * pitch; i += 2 * TEAM) {
+        if (i < there * pitch) copy_ahead(rows + i, X + first * pitch + i);
+        else rows[i] = rows[i + 1] = 0;
     }
-    if (me < 2 * HIGH) {
-        if (first + me / 2 < end) copy_ahead(factors + me, factor + 2 * first + me);
-        else factors[me] = me % 2 == 0 ? 1 : 0;
+    if (me < there) copy_ahead(factors + 2 * me, factor + 2 * (first + me));
+    else if (me < HIGH) {
+        factors[2 * me] = 1;
+        factors[2 * me + 1] = 0;
     }
     end_lot();
 }
 
 __global__ static void __launch_bounds__(TEAM)
-    pair_tiles(int64_t n, int64_t K, int p, int64_t stride, int64_t chunk, const double *X,
-               const double *theta, const double *factor, double *part, double *wild) {
+    pair_tiles(int64_t n, int64_t K, int p, int pitch, int64_t stride, int64_t chunk,
+               const double *X, const double *theta, const double *factor, double *part,
+               double *wild) {
     POOL(pool);
-    const int pitch = (p + 3) / 8 * 8 + 4, me = static_cast<int>(threadIdx.x);
+    const int me = static_cast<int>(threadIdx.x);
     double *places = pool, *rows = places + WIDE * pitch, *factors = rows + 2 * HIGH * pitch;
     const int64_t groups = (K + WIDE - 1) / WIDE, at = blockIdx.x % groups * WIDE;
     const int64_t which = blockIdx.x / groups, from = which * chunk;
     const int64_t end = from + chunk < n ? from + chunk : n;
     const int warp = me / WARP, g = me % WARP / DEEP, t = me % DEEP;
-    const int top = warp % 2 * 16 * UP, left = warp / 2 * 8 * ACROSS;
+    const int level = warp % LEVELS, top = level * TALL, left = warp / LEVELS * 8 * ACROSS;
     product up[2 * ACROSS], down[2 * ACROSS];
-    bool calm = true;
+    unsigned largest = 0;
 #pragma unroll
     for (int c = 0; c < 2 * ACROSS; c++) up[c] = down[c] = {1, 0};
-    for (int i = me; i < (WIDE + 2 * HIGH) * pitch; i += TEAM) pool[i] = 0;
-    __syncthreads();
-    for (int i = me; i < WIDE * p; i += TEAM) {
-        int place = i / p, col = i % p;
-        if (at + place < K) places[place * pitch + col] = theta[(at + place) * stride + col];
+    for (int i = me; i < WIDE * pitch; i += TEAM) {
+        int place = i / pitch, col = i % pitch;
+        places[i] = at + place < K && col < p ? theta[(at + place) * stride + col] : 0;
     }
-    fetch(from, end, p, pitch, X, factor, rows, factors);
+    fetch(from, end, pitch, X, factor, rows, factors);
     int turn = 0;
     for (int64_t first = from; first < end; first += HIGH, turn ^= 1) {
-        const double *x_rows = rows + turn * HIGH * pitch, *f = factors + turn * 2 * HIGH;
-        fetch(first + HIGH, end, p, pitch, X, factor, rows + (turn ^ 1) * HIGH * pitch,
+        const double *f = factors + turn * 2 * HIGH + 2 * (top + g);
+        fetch(first + HIGH, end, pitch, X, factor, rows + (turn ^ 1) * HIGH * pitch,
               factors + (turn ^ 1) * 2 * HIGH);
         await_lots<1>();
         __syncthreads();
-        double sum[UP][ACROSS][4] = {};
-        const double *x_at = x_rows + (top + g) * pitch + t,
-                     *y_at = places + (left + g) * pitch + t;
+        double sum[ACROSS][4] = {};
+        const double *x_at = rows + (turn * HIGH + top + g) * pitch + t;
+        const double *y_at = places + (left + g) * pitch + t;
 #pragma unroll 2
         for (int k = 0; k < p; k += DEEP) {
-            double x[UP][2], y[ACROSS];
-#pragma unroll
-            for (int u = 0; u < UP; u++) {
-                x[u][0] = x_at[16 * u * pitch + k];
-                x[u][1] = x_at[(16 * u + 8) * pitch + k];
-            }
+            const double x[2] = {x_at[k], x_at[8 * pitch + k]};
+            double y[ACROSS];
 #pragma unroll
             for (int a = 0; a < ACROSS; a++) y[a] = y_at[8 * a * pitch + k];
 #pragma unroll
-            for (int u = 0; u < UP; u++) {
-#pragma unroll
-                for (int a = 0; a < ACROSS; a++) add_product_16(sum[u][a], x[u], y[a]);
-            }
+            for (int a = 0; a < ACROSS; a++) add_product_16(sum[a], x, y[a]);
         }
 #pragma unroll
         for (int c = 0; c < 2 * ACROSS; c++) {
 #pragma unroll
-            for (int r = 0; r < 2 * UP; r++) {
-                const double *of_row = f + 2 * (top + r / 2 * 16 + r % 2 * 8 + g);
-                double e = sum[r / 2][c / 2][r % 2 * 2 + c % 2], A = of_row[0], B = of_row[1];
+            for (int r = 0; r < 2; r++) {
+                double e = sum[c / 2][r * 2 + c % 2], A = f[16 * r], B = f[16 * r + 1];
                 double h = exp_of(e);
-                calm = calm && fabs(e) < 150;
+                uint64_t bits;
+                memcpy(&bits, &e, sizeof bits);
+                unsigned size = static_cast<unsigned>(bits >> 32) & 0x7fffffff;
+                largest = size > largest ? size : largest;
                 up[c].x *= fma(B, h, A);
                 down[c].x *= fma(A, h, B);
             }
@@ -150,8 +139,8 @@ __global__ static void __launch_bounds__(TEAM)
     }
     await_lots<0>();
     __syncthreads();
-    /* Threads of a warp with other rows, then the other warp of the same places. */
-    double *spare = rows; /* 2 x WIDE */
+    /* Threads of a warp with other rows, then the other warps of the same places. */
+    double *spare = rows; /* (LEVELS - 1) x 2 WIDE */
 #pragma unroll
     for (int c = 0; c < 2 * ACROSS; c++) {
         double plus = log_of(up[c]), minus = log_of(down[c]);
@@ -160,9 +149,9 @@ __global__ static void __launch_bounds__(TEAM)
             minus += __shfl_sync(~0u, minus, me % WARP ^ bit);
         }
         int place = left + c / 2 * 8 + 2 * t + c % 2;
-        if (g == 0 && top > 0) {
-            spare[2 * place] = plus;
-            spare[2 * place + 1] = minus;
+        if (g == 0 && level > 0) {
+            spare[((level - 1) * WIDE + place) * 2] = plus;
+            spare[((level - 1) * WIDE + place) * 2 + 1] = minus;
         }
         up[c].x = plus;
         down[c].x = minus;
@@ -171,11 +160,17 @@ __global__ static void __launch_bounds__(TEAM)
 #pragma unroll
     for (int c = 0; c < 2 * ACROSS; c++) {
         int place = left + c / 2 * 8 + 2 * t + c % 2;
-        if (g > 0 || top > 0 || at + place >= K) continue;
-        part[which * 2 * K + at + place] = -(up[c].x + spare[2 * place]);
-        part[which * 2 * K + K + at + place] = -(down[c].x + spare[2 * place + 1]);
+        if (g > 0 || level > 0 || at + place >= K) continue;
+        double plus = up[c].x, minus = down[c].x;
+        for (int other = 0; other + 1 < LEVELS; other++) {
+            plus += spare[(other * WIDE + place) * 2];
+            minus += spare[(other * WIDE + place) * 2 + 1];
+        }
+        part[which * 2 * K + at + place] = -plus;
+        part[which * 2 * K + K + at + place] = -minus;
     }
-    if (!calm) *wild = 1; /* whoever writes it */
+    /* 150 or more, or no number: the upper half of its bits */
+    if (largest >= 0x4062c000) *wild = 1; /* whoever writes it */
 }
 
 void multiply_pairs(lane *l, const kept_glm *g, int64_t K, int64_t stride, const double *theta,
@@ -187,5 +182,6 @@ void multiply_pairs(lane *l, const kept_glm *g, int64_t K, int64_t stride, const
                                   static_cast<int>(bytes)),
              "memory of a block"))
         TOGETHER_IN(l, pair_tiles, pieces(K, WIDE) * chunks, TEAM, bytes, g->rows, K,
-                    static_cast<int>(g->p), stride, chunk, g->X, theta, factor, part, wild);
+                    static_cast<int>(g->p), static_cast<int>(g->pitch), stride, chunk, g->X, theta,
+                    factor, part, wild);
 }

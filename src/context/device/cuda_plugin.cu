@@ -382,6 +382,8 @@ static sgfsi_device_ops table(void) {
     ops.keep_glm = cuda_keep_glm;
     ops.drop_glm = cuda_drop_glm;
     ops.ask_glm = cuda_ask_glm;
+    ops.lend = cuda_lend;
+    ops.take_back = cuda_take_back;
     ops.room = room;
     ops.library = library;
     ops.wait = wait;

@@ -124,13 +124,13 @@ void *cuda_keep_rows(const sgfs_device *dev, const sgfsi_stored *s) {
 
 template <typename T>
 __global__ static void gather(int64_t n, kept_rows k, const int64_t *row, int64_t first,
-                              double *X) {
-    int64_t p = k.features + k.intercept, at = item();
-    if (at >= n * p) return;
-    int64_t i = at / p, j = at % p - k.intercept;
+                              int64_t stride, double *X) {
+    int64_t at = item();
+    if (at >= n * stride) return;
+    int64_t i = at / stride, j = at % stride - k.intercept;
     int64_t from = row != nullptr ? row[i] : first + i;
-    double x = 1;
-    if (j >= 0) {
+    double x = j < k.features ? 1 : 0;
+    if (j >= 0 && j < k.features) {
         const T *cell = reinterpret_cast<const T *>(k.cells + from * k.row_bytes);
         x = static_cast<double>(cell[k.column[j]]);
         if (k.scale != nullptr) x = (x - k.shift[j]) * k.scale[j];
@@ -139,19 +139,19 @@ __global__ static void gather(int64_t n, kept_rows k, const int64_t *row, int64_
 }
 
 void gather_rows(lane *l, const void *kept, const int64_t *at, int64_t first, int64_t n,
-                 double *X) {
+                 int64_t stride, double *X) {
     const kept_rows *k = static_cast<const kept_rows *>(kept);
-    int64_t count = n * (k->features + k->intercept);
+    int64_t count = n * stride;
     switch (k->type) {
-    case SGFSI_F64: EACH(l, gather<double>, count, n, *k, at, first, X); break;
-    case SGFSI_F32: EACH(l, gather<float>, count, n, *k, at, first, X); break;
-    case SGFSI_I64: EACH(l, gather<int64_t>, count, n, *k, at, first, X); break;
-    case SGFSI_I32: EACH(l, gather<int32_t>, count, n, *k, at, first, X); break;
-    case SGFSI_I16: EACH(l, gather<int16_t>, count, n, *k, at, first, X); break;
-    case SGFSI_I8: EACH(l, gather<int8_t>, count, n, *k, at, first, X); break;
-    case SGFSI_U8: EACH(l, gather<uint8_t>, count, n, *k, at, first, X); break;
-    case SGFSI_U16: EACH(l, gather<uint16_t>, count, n, *k, at, first, X); break;
-    case SGFSI_U32: EACH(l, gather<uint32_t>, count, n, *k, at, first, X); break;
+    case SGFSI_F64: EACH(l, gather<double>, count, n, *k, at, first, stride, X); break;
+    case SGFSI_F32: EACH(l, gather<float>, count, n, *k, at, first, stride, X); break;
+    case SGFSI_I64: EACH(l, gather<int64_t>, count, n, *k, at, first, stride, X); break;
+    case SGFSI_I32: EACH(l, gather<int32_t>, count, n, *k, at, first, stride, X); break;
+    case SGFSI_I16: EACH(l, gather<int16_t>, count, n, *k, at, first, stride, X); break;
+    case SGFSI_I8: EACH(l, gather<int8_t>, count, n, *k, at, first, stride, X); break;
+    case SGFSI_U8: EACH(l, gather<uint8_t>, count, n, *k, at, first, stride, X); break;
+    case SGFSI_U16: EACH(l, gather<uint16_t>, count, n, *k, at, first, stride, X); break;
+    case SGFSI_U32: EACH(l, gather<uint32_t>, count, n, *k, at, first, stride, X); break;
     case SGFSI_CSR: break;
     }
 }
@@ -160,7 +160,9 @@ void cuda_gather(const sgfs_device *dev, const void *kept, const int64_t *row, i
                  int64_t n, double *X) {
     lane *l = lane_of(dev);
     if (!begin(l, row != nullptr ? n : 0)) return;
-    gather_rows(l, kept, row != nullptr ? up(l, n, row) : nullptr, first, n, X);
+    const kept_rows *k = static_cast<const kept_rows *>(kept);
+    gather_rows(l, kept, row != nullptr ? up(l, n, row) : nullptr, first, n,
+                k->features + k->intercept, X);
 }
 
 /* ---- row by row ------------------------------------------------------------------------------ */

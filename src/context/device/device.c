@@ -64,6 +64,19 @@ double *sgfsi_device_room(const sgfs_device *dev, int64_t n, sgfsi_arena *arena)
     return NULL;
 }
 
+static void take_back(const void *user, void *numbers) {
+    const sgfs_device *dev = user;
+    dev->ops->take_back(dev, numbers);
+}
+
+double *sgfsi_device_lend(const sgfs_device *dev, int64_t n, sgfsi_arena *arena) {
+    double *lent = dev->ops->lend != NULL ? dev->ops->lend(dev, n) : NULL;
+    if (lent == NULL) return SGFSI_DOUBLES(arena, n);
+    if (sgfsi_arena_keep(arena, take_back, dev, lent)) return lent;
+    dev->ops->take_back(dev, lent);
+    return NULL;
+}
+
 void sgfsi_put(SGFSI_HERE, int64_t n, const double *host, double *A) {
     if (dev->ops->put != NULL) dev->ops->put(dev, n, host, A);
     else memcpy(A, host, (size_t)n * sizeof *A);

@@ -87,8 +87,8 @@ typedef struct sgfsi_outer {
 /* The pointwise part of a generalised linear model: from the linear predictor of each row to its
  * residual and its log density, up to what depends on y alone. */
 typedef enum sgfsi_link {
-    SGFSI_LOGIT,   /* y is `one` or not:  y - 1/(1 + exp(-eta)),  y eta - log(1 + exp(eta)) */
-    SGFSI_LOG,     /* counts:             y - exp(eta),           y eta - exp(eta) */
+    SGFSI_LOGIT, /* y is `one` or not:  y - 1/(1 + exp(-eta)),  y eta - log(1 + exp(eta)) */
+    SGFSI_LOG,   /* counts:             y - exp(eta),           y eta - exp(eta) */
     SGFSI_LINEAR /* numbers:          y - eta,                -(y - eta)^2/2; of sgfsi_glm alone */
 } sgfsi_link;
 
@@ -283,6 +283,10 @@ typedef struct sgfsi_device_ops {
     void *(*keep_glm)(SGFSI_HERE, const void *kept, const sgfsi_glm *glm);
     void (*drop_glm)(SGFSI_HERE, void *glm);
     void (*ask_glm)(SGFSI_HERE, const void *glm, const sgfsi_glm_places *at);
+    /* n numbers of the host's memory that copies to the device and back make no detour for; NULL:
+     * there are none. Both or neither. */
+    double *(*lend)(SGFSI_HERE, int64_t n);
+    void (*take_back)(SGFSI_HERE, double *numbers);
     /* Of devices on the host. Is there memory for what so many threads need that call it at the
      * same time? */
     sgfs_status (*make_room)(SGFSI_HERE, int64_t threads, sgfs_err *err);
@@ -330,6 +334,10 @@ sgfs_status sgfsi_device_fits(const sgfs_device *dev, int64_t dimension, const c
                               sgfs_err *err);
 /* n zeros in the device's memory, which go with the arena; NULL when memory is out. */
 double *sgfsi_device_room(const sgfs_device *dev, int64_t n, sgfsi_arena *arena);
+
+/* n numbers of the host's memory, for large arrays that go to the device again and again: lent,
+ * where it lends such, which go with the arena. NULL when memory is out. */
+double *sgfsi_device_lend(const sgfs_device *dev, int64_t n, sgfsi_arena *arena);
 
 /* Loops the compiler may vectorise through libmvec (vecmath.c). */
 void sgfsi_vec_exp(SGFSI_HERE, int64_t n, const double *x, double *y);

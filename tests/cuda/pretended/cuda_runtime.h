@@ -277,7 +277,8 @@ enum { PRETENDED_POOL = 1 << 18 };
 #define TOGETHER_IN(l, kernel, blocks, threads, bytes, ...)                                        \
     TOGETHER(l, kernel, blocks, threads, __VA_ARGS__)
 inline void copy_ahead(double *to, const double *from) {
-    *to = *from;
+    to[0] = from[0];
+    to[1] = from[1];
 }
 inline void end_lot() {
 }
