@@ -126,9 +126,14 @@ def test_what_a_gpu_does_nothing_for(site):
     (site / "d.svm").write_text("".join(f"{i % 2} 1:{i % 7} 2:{i % 5}\n" for i in range(200)), encoding="utf-8")
     done = run(site, "gpu", "sample", "logistic", "--data", "d.svm", *SAMPLE[4:], "--device", "cuda", "--out", "s.run")
     assert done.returncode in (0, 7) and "--device cuda can do nothing for sparse rows" in done.stderr, done.stderr
-    done = run(site, "gpu", "sample", "logistic", "--data", "d.csv", "--sampler", "nuts", "--draws", "100", "--device",
-               "cuda", "--out", "n.run", "--overwrite")
+    words = ["--data", "d.csv", "--chains", "1", "--warmup", "20", "--draws", "20", "--device", "cuda", "--out",
+             "n.run", "--overwrite"]
+    done = run(site, "gpu", "sample", "softmax", "--sampler", "nuts", *words)
     assert done.returncode in (0, 7) and "--device cuda can do nothing for it" in done.stderr, done.stderr
+    done = run(site, "gpu", "sample", "logistic", "--sampler", "nuts", *words)
+    assert done.returncode in (0, 7) and "--device cuda" not in done.stderr, done.stderr
+    done = run(site, "gpu", "sample", "logistic", "--sampler", "exact-rows", *words)
+    assert done.returncode in (0, 7) and "--device cuda makes the passes over all rows" in done.stderr, done.stderr
 
 
 @pretended

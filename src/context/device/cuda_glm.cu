@@ -656,7 +656,11 @@ void *cuda_keep_glm(const sgfs_device *dev, const void *kept, const sgfsi_glm *s
     constexpr int64_t SOME = 1 << 20;
     lane *l = lane_of(dev);
     size_t left = 0, all = 0;
-    kept_glm *g = works(l) ? new (std::nothrow) kept_glm() : nullptr;
+    /* What answers need besides: tiles, and some numbers of each row. */
+    const double needed = 8.0 * (3.0 * ELEMENTS + 10.0 * static_cast<double>(s->rows));
+    bool room = works(l) && cudaMemGetInfo(&left, &all) == cudaSuccess &&
+                needed < static_cast<double>(left);
+    kept_glm *g = room ? new (std::nothrow) kept_glm() : nullptr;
     if (g == nullptr) return nullptr;
     g->link = s->link;
     g->rows = s->rows;
@@ -669,7 +673,7 @@ void *cuda_keep_glm(const sgfs_device *dev, const void *kept, const sgfsi_glm *s
                 make(&g->linear, s->p, nullptr) && make(&g->even, s->p, nullptr) &&
                 cudaMemGetInfo(&left, &all) == cudaSuccess;
     double wanted = static_cast<double>(s->rows) * static_cast<double>(g->pitch) * sizeof(double);
-    if (fits && wanted < static_cast<double>(left) - static_cast<double>(all) / 8)
+    if (fits && wanted + needed < static_cast<double>(left) - static_cast<double>(all) / 8)
         (void)make(&g->X, s->rows * g->pitch, nullptr);
     (void)cudaGetLastError(); /* where it failed, rows are gathered */
     for (int64_t first = 0; fits && g->X != nullptr && first < s->rows; first += SOME)
