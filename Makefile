@@ -183,8 +183,9 @@ test-cuda: test-deps
 	@$(MAKE) --no-print-directory cuda CMAKE_ARGS=-DSGFS_TESTS=ON
 	@sh tests/cuda/run.sh $(BUILD)
 
-bench-cuda: cuda
-	@cmake --build $(BUILD) -j$(JOBS) --target sgfs
+bench-cuda: test-deps
+	@$(MAKE) --no-print-directory cuda CMAKE_ARGS=-DSGFS_TESTS=ON
+	@cmake --build $(BUILD) -j$(JOBS) --target sgfs bench_all_rows
 	@python3 bench/cuda.py --program $(BUILD)/sgfs $(BENCH)
 
 # The package for Python. pip, build and auditwheel come from PyPI, as OpenBLAS does (pyproject.toml).

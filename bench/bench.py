@@ -335,6 +335,7 @@ def versions():
     lines = (HERE / "requirements.txt").read_text().split("\n")
     found = {}
     for name in " ".join(line for line in lines if not line.startswith("#")).split():
+        name = re.split("[<>=!~]", name)[0]
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

@@ -5,10 +5,9 @@
 
 Rows are made up, in single precision. A time is that of one iteration of one chain after warm-up: from the run's own
 clock where there is one chain, and where there are many, which several threads record, from the difference of two
-runs by the wall's clock. Of JAX
-the same arithmetic in a compiled loop (scan; vmap over chains), in double precision: gather a batch, its scores, their covariance into an
-average, a Cholesky factor and two solves for SGFS-f; gather, gradient and noise for SGLD. Both factor in every
-iteration (--fisher-every 1), which sgfs does not do by itself.
+runs by the wall's clock. Of JAX the same arithmetic in a compiled loop (scan; vmap over chains), in double precision:
+gather a batch, its scores, their covariance into an average, a Cholesky factor and two solves for SGFS-f; gather,
+gradient and noise for SGLD. Both factor in every iteration (--fisher-every 1), which sgfs does not do by itself.
 
 A second table is of all rows: microseconds of a pair of a logistic regression, in calls of hundreds or thousands
 (bench/all_rows), beside PyTorch that makes predictors, softplus and sums one after another; and of one place with its
