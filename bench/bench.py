@@ -371,7 +371,8 @@ def origin(out):
              "clock, such as those of two cores, are not to be trusted, and others are rough.")
     peers = ", ".join(f"{name} {version}" for name, version in out["versions"].items())
     minutes = sum(part["seconds"] for part in out["parts"].values()) / 60
-    return (f"{m['processor']}, {m['cores']} cores; {m['system']}; {m['compiler']}; {m['program']}; Python {m['python']}. {state} "
+    return (f"{m['processor']}, {m['cores']} cores; {m['system']}; OpenBLAS with the kernel {m.get('blas', 'unknown')}; "
+            f"{m['compiler']}; {m['program']}; Python {m['python']}. {state} "
             f"All parts together took {minutes:.0f} minutes. Peers: {peers or 'none'}.")
 
 
@@ -391,7 +392,7 @@ def write_page(out, folder=None):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=str(ROOT / "build" / "sgfs"))
-    parser.add_argument("--only", nargs="*", choices=PARTS, help="these parts")
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="these parts")
     parser.add_argument("--list", action="store_true", help="name the parts")
     parser.add_argument("--no-peers", action="store_true", help="without other people's packages")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, no peers: does it work?")
@@ -404,6 +405,8 @@ def main():
     if args.list:
         print("\n".join(f"{name:16} {part.__doc__.splitlines()[0]}" for name, part in PARTS.items()))
         return 0
+    for name in [name for name in os.environ if name.startswith("OPENBLAS_")]:
+        print(f"Without {name}={os.environ.pop(name)}: floors are those of the kernel that OpenBLAS takes by itself.")
     peers = not (args.no_peers or args.quick)
     took, load = stopwatch(), busy()
     if load > 0.5:
@@ -411,8 +414,10 @@ def main():
     path = pathlib.Path(args.json)
     before = json.loads(path.read_text()) if path.exists() else {}
     if args.docs:
-        if not before:
-            sys.exit(f"There is no {path} to write the page from: measure first, without --docs.")
+        missing = [name for name in PARTS if name != "rules" and name not in before.get("parts", {})]
+        if missing and args.out is None:
+            sys.exit(f"{path} lacks {', '.join(missing)}, of which the page would lose its tables: measure them first, without "
+                     "--docs.")
         write_page(before, args.out)
         return 0
     kept = before.get("parts", {}) if args.only or args.scaling else {}  # what other parts measured before stays
@@ -422,6 +427,7 @@ def main():
 
     def keep():
         """After each part: an interruption leaves what there is."""
+        out["machine"]["blas"] = b.kernel or before.get("machine", {}).get("blas", "unknown")
         out["targets"], out["seconds"] = targets.judge([m for part in kept.values() for m in part["found"]]), took()
         write_whole(path, json.dumps(out, indent=1) + "\n")
 

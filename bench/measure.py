@@ -6,6 +6,7 @@ as little as possible; on an idle machine they are the clock's."""
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -48,7 +49,7 @@ class Bench:
 
     def __init__(self, program, folder, quick=False, peers=False):
         self.program, self.folder, self.quick, self.peers = str(pathlib.Path(program).resolve()), pathlib.Path(folder), quick, peers
-        self.found = []
+        self.found, self.kernel = [], ""  # kernel: of OpenBLAS, as the C programs say
 
     def add(self, workload, what, value, unit, floor=None, **more):
         """One measurement, printed and kept. floor: of the same unit; the ratio is to it."""
@@ -71,6 +72,8 @@ class Bench:
             return
         done = run([program, *words], self.folder, limit, {"BENCH_JSON": str(path)})
         print(done["out"], end="", flush=True)
+        named = re.search(r"\(OpenBLAS (\S+)\)", done["out"])
+        self.kernel = named[1] if named else self.kernel
         if done["code"] != 0:
             raise Failed(f"{name}: exit {done['code']} {done['err'].strip()[-300:]}")
         self.found += [json.loads(line) for line in path.read_text().splitlines()]

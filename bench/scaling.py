@@ -65,7 +65,7 @@ def measure(b):
 def one(b, sampler, options, draws):
     """Of a single iteration of all chains together: seconds, and memory. On one thread the processor time of a short run is taken
     from that of a long one, with as many draws kept: start, reading and warm-up do not count, nor do other programs. On
-    several threads it is the clock's time of the draws."""
+    several threads, each with as many chains, it is the clock's time of the draws, which the run adds up over chains."""
     words = ["logistic", "--data", "scaling.npy", "--sampler", sampler, *PRIOR, *options, "--ess", 0]
     words += [] if "--chains" in words else ["--chains", 1]
     words += [] if "--threads" in words else ["--threads", 1]
@@ -81,7 +81,8 @@ def one(b, sampler, options, draws):
         return {"seconds": max(done["cpu"] - least, 1e-9) / (draws - short), "peak": done["peak"], "told": told}
     done = make(draws, draws)
     said = json.loads(b.sgfs("summary", "bench.run", "--json")["out"])
-    return {"seconds": said["sample_seconds"] / draws, "peak": done["peak"], "told": told}
+    seconds = said["sample_seconds"] / words[words.index("--threads") + 1]
+    return {"seconds": seconds / draws, "peak": done["peak"], "told": told}
 
 
 def exponent(points, field="seconds"):

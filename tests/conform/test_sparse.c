@@ -16,7 +16,7 @@
 #include "tools/places.h"
 #include "tools/unit_prior.h"
 
-enum { N = 1301, P = 9, EMPTY = 6, BATCH = 140 }; /* column 6 has no entry at all */
+enum { N = 1301, P = 23, EMPTY = 6, BATCH = 140 }; /* column 6 has no entry at all */
 
 typedef struct setup {
     const sgfs_model_kind *kind;
