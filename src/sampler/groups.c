@@ -252,7 +252,7 @@ static const char *const stats[] = {[LP] = SGFSI_STAT_LP,
 static const sgfs_option options[] = {
     SGFSI_SCALES_ROWS,
     {"sampler.keep_groups", "keep-groups", SGFS_INTEGER, "auto", 0, 1e9, NULL,
-     "draws of all effects that the run keeps, for predictions (auto: 400, or 16 MB of them)"},
+     "draws of all effects that the run keeps, for predictions (auto: 400 to 800, or 8 to 16 MB)"},
     SGFSI_OPTIONS_END};
 
 const sgfs_sampler_kind sgfs_sampler_groups = {
