@@ -25,7 +25,9 @@ import tempfile
 import time
 from importlib import metadata
 
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # of numpy, which measures floors; the program's are an option
+# Of numpy, which measures floors: one thread, and the kernel that OpenBLAS takes by itself.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+DROPPED = {name: os.environ.pop(name) for name in list(os.environ) if name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")}
 
 import numpy as np
 
@@ -405,11 +407,9 @@ def main():
     if args.list:
         print("\n".join(f"{name:16} {part.__doc__.splitlines()[0]}" for name, part in PARTS.items()))
         return 0
-    for name in [name for name in os.environ if name.startswith("OPENBLAS_")]:
-        print(f"Without {name}={os.environ.pop(name)}: floors are those of the kernel that OpenBLAS takes by itself.")
     peers = not (args.no_peers or args.quick)
     took, load = stopwatch(), busy()
-    if load > 0.5:
+    if load > 0.5 and not args.docs:
         print(f"This machine is busy ({load:.1f} runnable processes a core): times are not to be trusted, ratios are rough.")
     path = pathlib.Path(args.json)
     before = json.loads(path.read_text()) if path.exists() else {}
@@ -420,6 +420,8 @@ def main():
                      "--docs.")
         write_page(before, args.out)
         return 0
+    for name, value in DROPPED.items():
+        print(f"Without {name}={value}: floors are those of the kernel that OpenBLAS takes by itself.")
     kept = before.get("parts", {}) if args.only or args.scaling else {}  # what other parts measured before stays
     out = {"date": datetime.date.today().isoformat(), "command": " ".join(["bench/bench.py", *sys.argv[1:]]),
            "machine": machine(args.program), "versions": versions() if peers else before.get("versions", {}), "load": load,

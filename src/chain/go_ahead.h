@@ -13,8 +13,7 @@ void sgfsi_run_close_ahead(sgfs_run *run);
 void sgfsi_run_go_ahead(sgfs_run *run);
 /* Before a stretch of so many iterations: each chain's last one. */
 void sgfsi_run_set_goals(sgfs_run *run, int64_t iterations);
-/* The last iteration that a chain may make now: its goal, or as far as the device has gone ahead.
- * */
+/* The last iteration that a chain may make now: its goal, or as far as the device has gone. */
 int64_t sgfsi_chain_reach(const sgfsi_chain *w);
 /* Does the device go ahead, and has a chain more to do of its stretch? */
 bool sgfsi_run_is_ahead(const sgfs_run *run);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * quantile.c: quantiles by counting, and where that does not find them by selection.
  *
- * Counting: how many numbers are smaller than a guess is a loop without branches or stores, of a
- * tenth of a nanosecond a number. The first guess is the normal distribution's; those that follow
- * lie between the nearest ones below and above, until a few numbers at most come before the one
- * that is wanted. From there it goes from each number to the next larger one.
+ * Counting: how many numbers are smaller than a guess is a loop of vectors without branches or
+ * stores. The first guess is the normal distribution's; those that follow lie between the nearest
+ * ones below and above, until a few numbers at most come before the one that is wanted. From there
+ * it goes from each number to the next larger one.
  *
  * Selection is Hoare's quickselect, the median first, so that each tail is looked for in its own
  * half. The partition has no branch that depends on the numbers (a random one is mispredicted every

@@ -26,15 +26,13 @@ typedef struct sgfsi_ahead {
     bool stuck; /* the iteration after those that are made has to be made by `step` */
 } sgfsi_ahead;
 
-/* After the kind's own open: s->ahead, or NULL where the device, the posterior or the kind cannot.
- * */
+/* After the kind's own open: s->ahead; NULL where the device, the posterior or the kind cannot. */
 sgfs_status sgfsi_ahead_open(sgfs_sampler *s, sgfs_err *err);
 /* At most `most` iterations from `first` on; thin says which of them are kept. */
 void sgfsi_ahead_plan(sgfs_sampler *s, sgfs_iteration first, int64_t thin, int64_t most);
 /* walks: room for as many. */
 void sgfsi_ahead_make(sgfs_sampler *const *s, int64_t chains, sgfsi_walk *walks);
-/* How far the chain may go now: iterations that are made, and the one after them where it is stuck.
- * */
+/* How far the chain may go now: iterations that are made, and one more where it is stuck. */
 int64_t sgfsi_ahead_reach(const sgfs_sampler *s);
 /* Is there one left to take? */
 static inline bool sgfsi_ahead_waits(const sgfs_sampler *s) {

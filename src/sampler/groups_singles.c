@@ -110,8 +110,7 @@ static double integrate(sgfsi_groups_chain *e, sgfsi_mixed_room *room, const bun
     return sum + (double)s->groups * log(h / root_two_pi);
 }
 
-/* Put group g with its predictors at a leap behind the others. true: there is no room for another.
- * */
+/* Put group g with its predictors at a leap behind the others. true: there is no more room. */
 static bool take_in(const leap *l, int64_t g, bundle *s) {
     const sgfsi_mixed *m = l->e->mixed;
     const sgfsi_mixed_term *t = &m->term[l->e->k];

@@ -35,8 +35,7 @@ struct walk_there {
     double *L, *path, *about, *done;
 };
 
-/* ---- random numbers: those of base/rng.c -------------------------------------------------------
- * */
+/* ---- random numbers: those of base/rng.c ----------------------------------------------------- */
 
 /* Philox4x32-10 at a position of the stream of an iteration. */
 __device__ static void words_at(const walk_there &w, int64_t t, uint32_t purpose, uint32_t position,
@@ -96,8 +95,7 @@ __device__ static void draw(const law_there &law, const walk_there &w, const sgf
     }
 }
 
-/* ---- rows --------------------------------------------------------------------------------------
- * */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 /* What a thread has of the sums over the rows of its warp: of the gradient, and of the matrix
  * either its diagonal or, tile by tile of its lower triangle, two numbers of each. */
@@ -234,8 +232,7 @@ __device__ static void add_rows(const law_there &law, const walk_there &w, const
     }
 }
 
-/* ---- a block's matrix --------------------------------------------------------------------------
- * */
+/* ---- a block's matrix ------------------------------------------------------------------------ */
 
 /* Rows of K are PITCH numbers apart: 8 T of them, and the reciprocal of the factor's diagonal. */
 template <int T> struct square_of {
@@ -301,8 +298,7 @@ __device__ static double average_of(const walk_there &w, const sgfsi_walk_step *
     return after;
 }
 
-/* K, sums of squares: an average learns them, and is the matrix to be factored where it is the one.
- * */
+/* K, sums of squares: an average learns them, and is the matrix to be factored where it is one. */
 template <int T>
 __device__ static void learn(const law_there &law, const walk_there &w, const sgfsi_walk_step *s,
                              int which, const double *gbar, double *K) {
@@ -423,8 +419,7 @@ __device__ static void solve(int D, const double *K, bool halved, double noise, 
     }
 }
 
-/* ---- a chain -----------------------------------------------------------------------------------
- * */
+/* ---- a chain --------------------------------------------------------------------------------- */
 
 template <int MATRIX> struct block_of {
     static constexpr int WARPS = MATRIX == SGFSI_WALK_FULL ? 8 : 16; /* a matrix takes registers */
@@ -581,8 +576,7 @@ __global__ static void __launch_bounds__(WARP *block_of<MATRIX>::WARPS)
     for (int at = me; DIAGONAL && at < D; at += THREADS_OF_IT) w.L[at] = K[at];
 }
 
-/* ---- all chains --------------------------------------------------------------------------------
- * */
+/* ---- all chains ------------------------------------------------------------------------------ */
 
 template <int MATRIX>
 static void start([[maybe_unused]] lane *l, int64_t chains, const law_there &law,
