@@ -16,13 +16,14 @@
 #include "context/device/walk.h"
 #include "sampler/ahead.h"
 #include "tools/check.h"
+#include "tools/gpu.h"
 #include "tools/unit_prior.h"
 
 enum { ROWS = 300, MOST = 8 };
 
 static bool on_gpu, few;
 static int64_t warmup = 60, draws = 60, chains = 3; /* fewer where threads take turns */
-static int64_t walked; /* iterations that the plain walk made */
+static int64_t walked;                              /* iterations that the plain walk made */
 
 /* ---- a device that walks, in plain C --------------------------------------------------------- */
 
@@ -82,8 +83,8 @@ static void look(const sgfsi_walk_law *law, const sgfsi_walk *w, int64_t t, cons
         for (int64_t j = 0; j < law->D; j++) eta += x[j] * theta[j];
         double p = 1 / (1 + exp(-eta)), one = own ? random[i] < p : y == law->one;
         residual[i] = law->link == SGFSI_LOG ? y - exp(eta) : one - p;
-        loglik[i] = law->link == SGFSI_LOG ? y * eta - exp(eta) - lgamma(y + 1)
-                                           : log(one != 0 ? p : 1 - p);
+        loglik[i] =
+            law->link == SGFSI_LOG ? y * eta - exp(eta) - lgamma(y + 1) : log(one != 0 ? p : 1 - p);
     }
 }
 
@@ -412,8 +413,7 @@ static void test_a_matrix_without_a_factor(void **state) {
     fit here = open_fit(&rare, NULL);
     advance(&here, warmup + draws, 1000);
     fit there = walk_in(&rare, 1000), pieces = walk_in(&rare, 7);
-    for (int64_t c = 0; c < chains; c++)
-        interventions += there.run->chain[c].sampler.interventions;
+    for (int64_t c = 0; c < chains; c++) interventions += there.run->chain[c].sampler.interventions;
     assert_true(interventions > (few ? 1 : 10));
     if (!on_gpu) assert_true(walked - before > 100);
     assert_same_bits(&rare, &there, &pieces, 7);
@@ -459,16 +459,11 @@ static int teardown(void **state) {
 }
 
 int main(int argc, char **argv) {
-    enum { SKIPPED = 77 };
     const sgfs_device *gpu = NULL;
-    sgfs_err err;
     on_gpu = argc > 1 && strcmp(argv[1], "cuda") == 0;
     few = argc > 2 && strcmp(argv[2], "few") == 0;
     if (few) warmup = draws = 20, chains = 2;
-    if (on_gpu && sgfsi_device_open(&gpu, &sgfs_device_cuda, 0, &err) != SGFS_OK) {
-        print_message("Skipped: %s\n", err.text);
-        return SKIPPED;
-    }
+    if (on_gpu && !open_gpu(&gpu)) return SKIPPED;
     sgfsi_device_close(gpu);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_they_are_those_of_blas),

@@ -15,6 +15,7 @@
 
 #include "context/device/device.h"
 #include "tools/check.h"
+#include "tools/gpu.h"
 
 enum { LINKS = 3 };
 static const char *const link_name[LINKS] = {"logit", "log", "identity"};
@@ -305,7 +306,6 @@ static void test_what_is_no_number_is_none(void **state) {
 }
 
 int main(int argc, char **argv) {
-    enum { SKIPPED = 77 };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_pairs),
@@ -313,12 +313,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_predictors_of_thousands),
         cmocka_unit_test(test_what_is_no_number_is_none),
     };
-    sgfs_err err;
-    if (argc > 1 && strcmp(argv[1], "cuda") == 0 &&
-        sgfsi_device_open(&dev, &sgfs_device_cuda, 0, &err) != SGFS_OK) {
-        print_message("Skipped: %s\n", err.text);
-        return SKIPPED;
-    }
+    if (argc > 1 && strcmp(argv[1], "cuda") == 0 && !open_gpu(&dev)) return SKIPPED;
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     sgfsi_device_close(dev);
     return failed;

@@ -14,6 +14,7 @@
 
 #include "context/device/device.h"
 #include "tools/check.h"
+#include "tools/gpu.h"
 #include "tools/mirror.h"
 
 enum { SHAPES = 6, FACTORS = 3 };
@@ -979,15 +980,11 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_what_is_too_large_is_refused),
         cmocka_unit_test(test_every_device_is_found_by_name),
     };
-    enum { SKIPPED = 77 };
     const sgfs_device *opened = NULL;
     sgfs_device mirror;
-    sgfs_err err;
     if (argc < 2) choose_host();
-    else if (sgfsi_device_open(&opened, &sgfs_device_cuda, 0, &err) != SGFS_OK) {
-        print_message("Skipped: %s\n", err.text);
-        return SKIPPED;
-    } else {
+    else if (!open_gpu(&opened)) return SKIPPED;
+    else {
         mirror = mirror_of(opened);
         tested[0] = &mirror;
         print_message("%s: %s\n", argv[1], opened->ops->library(opened));

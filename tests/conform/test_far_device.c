@@ -19,6 +19,7 @@
 #include "chain/run.h"
 #include "model/kept.h"
 #include "tools/check.h"
+#include "tools/gpu.h"
 #include "tools/unit_prior.h"
 
 enum { FAR = 1 << 26, ROWS = 240, WARMUP = 60, DRAWS = 50 };
@@ -783,15 +784,10 @@ static int teardown(void **state) {
 }
 
 int main(int argc, char **argv) {
-    enum { SKIPPED = 77 };
     const sgfs_device *gpu = NULL;
-    sgfs_err err;
     on_gpu = argc > 1 && strcmp(argv[1], "cuda") == 0;
     few = argc > 2 && strcmp(argv[2], "few") == 0;
-    if (on_gpu && sgfsi_device_open(&gpu, &sgfs_device_cuda, 0, &err) != SGFS_OK) {
-        print_message("Skipped: %s\n", err.text);
-        return SKIPPED;
-    }
+    if (on_gpu && !open_gpu(&gpu)) return SKIPPED;
     sgfsi_device_close(gpu);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_run_with_memory_that_the_host_cannot_touch),
