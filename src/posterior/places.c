@@ -93,8 +93,12 @@ static void place(const double *centre, double sign, int64_t D, const double *U,
 /* Of a device that has all rows. */
 static sgfs_status ask_places(sgfsi_places *p, int64_t K, const double *theta, double *lp,
                               double *G, sgfs_err *err) {
+    sgfsi_full_wait wait;
+    const sgfsi_kept_watch watch = sgfsi_full_watch(&wait, &p->full);
     sgfs_status status = sgfsi_full_given_up(&p->full, err);
-    if (status == SGFS_OK) status = sgfsi_kept_places(p->full.model, K, theta, lp, G, NULL, err);
+    if (status == SGFS_OK)
+        status = sgfsi_kept_places(p->full.model, K, theta, lp, G, NULL, &watch, err);
+    if (status == SGFS_OK) status = sgfsi_full_given_up(&p->full, err);
     p->full.rows_touched += p->full.N;
     p->nans = 0;
     for (int64_t k = 0; k < K && status == SGFS_OK; k++)
@@ -104,8 +108,12 @@ static sgfs_status ask_places(sgfsi_places *p, int64_t K, const double *theta, d
 
 static sgfs_status ask_pairs(sgfsi_places *p, const double *centre, int64_t K, const double *U,
                              double *plus, double *minus, sgfs_err *err) {
+    sgfsi_full_wait wait;
+    const sgfsi_kept_watch watch = sgfsi_full_watch(&wait, &p->full);
     sgfs_status status = sgfsi_full_given_up(&p->full, err);
-    if (status == SGFS_OK) status = sgfsi_kept_pairs(p->full.model, centre, K, U, plus, minus, err);
+    if (status == SGFS_OK)
+        status = sgfsi_kept_pairs(p->full.model, centre, K, U, plus, minus, &watch, err);
+    if (status == SGFS_OK) status = sgfsi_full_given_up(&p->full, err);
     p->full.rows_touched += p->full.N;
     p->nans = 0;
     for (int64_t k = 0; k < 2 * K && status == SGFS_OK; k++) {
