@@ -88,8 +88,7 @@ static bool copy_cells(kept_rows *k, const sgfsi_stored *s) {
     return true;
 }
 
-/* How many rows may lie there, in whole stretches where that is not all; -1: they stay with the
- * host. An eighth of the memory stays free for what is computed with the rows. */
+/* How many rows are to lie there, all or some stretches; -1: they stay with the host. An eighth of the memory stays free for what is computed with the rows. */
 static int64_t rows_that_fit(const sgfsi_stored *s, int64_t stretch, double left, double all) {
     const double rows = static_cast<double>(s->rows), bytes = static_cast<double>(s->row_bytes);
     double room = left - all / 8;
@@ -98,7 +97,7 @@ static int64_t rows_that_fit(const sgfsi_stored *s, int64_t stretch, double left
     room -= static_cast<double>(s->beside) * sizeof(double) * rows +
             static_cast<double>(stretch) *
                 (SLOTS * bytes + sizeof(double) * static_cast<double>(s->features + 8));
-    return room > 0 ? static_cast<int64_t>(room / bytes) / stretch * stretch : 0;
+    return rows_of_stretches(s->rows, stretch, room > 0 ? static_cast<int64_t>(room / bytes) : 0);
 }
 
 void *cuda_keep_rows(const sgfs_device *dev, const sgfsi_stored *s) {

@@ -9,14 +9,14 @@
 
 struct stretches;
 
-/* Cells as they are stored, of the first `there` rows. Columns of all spans, one after another;
+/* Cells as they are stored, of all rows or of some stretches. Columns of all spans, one after another;
  * without shift and scale cells are taken as they are. */
 struct kept_rows {
     sgfsi_dtype type;
     int64_t rows, row_bytes, features;
     int intercept;
     char *cells;
-    int64_t there;
+    int64_t there; /* rows in cells */
     int64_t *column;
     double *shift, *scale;
     stretches *way;
@@ -38,16 +38,19 @@ struct stretches {
     bool (*read)(void *user, int64_t first, int64_t n, char *to);
     void *user;
     cudaStream_t copies;
-    slot slots[SLOTS];
+    slot slots[SLOTS]; /* in turns */
     int64_t turn;
+    slot *used; /* by the stretch at hand; NULL: it lies there */
 };
 
 /* How many rows a stretch has: the same for the same rows on GPUs with the same memory. */
 int64_t stretch_rows(const sgfsi_stored *s, double all);
+/* Of `fit` rows that have room, those that will lie there: whole stretches, or all. */
+int64_t rows_of_stretches(int64_t rows, int64_t stretch, int64_t fit);
 /* None of these make the device fail: they are called while rows may still stay with the host. */
 stretches *open_stretches(const sgfsi_stored *s, int64_t rows);
 void close_stretches(stretches *w);
-bool copy_there(const kept_rows *k); /* the first k->there rows to k->cells */
+bool copy_there(const kept_rows *k); /* k->there rows to k->cells */
 bool make_slots(stretches *w);       /* for rows that do not lie there */
 
 /* Rows first .. first + n - 1, a stretch, to X as gather_rows has them; false: they could not be

@@ -6,10 +6,10 @@
  *     copies          stretch k + 1                            a stream of its own
  *     the lane's      gathers stretch k, and works on it
  *
- * A pass takes as long as the slowest of the three. Stretches of a pass take turns with three
- * slots; before one is filled, all is done that was begun with what it had. So the host is never
- * far ahead, and a pass that is given up ends soon. Where stretches begin, and with it the order of
- * sums, depends on neither what lies there nor who brings the rest.
+ * A pass takes as long as the slowest of the three. Stretches that lie there are spread evenly
+ * among the others, so that there is work while these come. The others take turns with three slots;
+ * before one is filled, all is done that was begun with what it had: the host is never far ahead.
+ * Where stretches begin, and with it the order of sums, depends on nothing of all this.
  */
 #include "context/device/cuda_rows.cuh"
 
@@ -23,6 +23,20 @@ int64_t stretch_rows(const sgfsi_stored *s, double all) {
     int64_t rows =
         static_cast<int64_t>(numbers / static_cast<double>(stored > design ? stored : design));
     return rows > LEAST ? rows : LEAST;
+}
+
+/* Of all stretches of k, is number `at` there? And how many of those before it. */
+static bool lies_there(const kept_rows *k, int64_t at, int64_t *before) {
+    int64_t all = pieces(k->rows, k->way->rows), some = pieces(k->there, k->way->rows);
+    *before = at * some / all;
+    return (at + 1) * some / all > *before;
+}
+
+/* The last one is there if any is, and may be shorter. */
+int64_t rows_of_stretches(int64_t rows, int64_t stretch, int64_t fit) {
+    int64_t some = fit / stretch;
+    if (fit >= rows || some == 0) return fit >= rows ? rows : 0;
+    return rows - (pieces(rows, stretch) - some) * stretch;
 }
 
 stretches *open_stretches(const sgfsi_stored *s, int64_t rows) {
@@ -91,13 +105,14 @@ bool copy_there(const kept_rows *k) {
     stretches *w = k->way;
     bool fine = true;
     cudaError_t code;
-    for (int64_t first = 0; fine && first < k->there; first += w->rows) {
-        int64_t n = k->there - first < w->rows ? k->there - first : w->rows;
-        slot *at = next_slot(w, &code);
-        fine = code == cudaSuccess && make_pinned(at, w->bytes) &&
-               w->read(w->user, first, n, at->pinned) &&
-               send(w, at, n * k->row_bytes, k->cells + first * k->row_bytes) == cudaSuccess &&
-               cudaEventRecord(at->done, w->copies) == cudaSuccess;
+    for (int64_t at = 0, before; fine && at * w->rows < k->rows; at++) {
+        int64_t first = at * w->rows, n = k->rows - first < w->rows ? k->rows - first : w->rows;
+        if (!lies_there(k, at, &before)) continue;
+        slot *with = next_slot(w, &code);
+        fine = code == cudaSuccess && make_pinned(with, w->bytes) &&
+               w->read(w->user, first, n, with->pinned) &&
+               send(w, with, n * k->row_bytes, k->cells + before * w->bytes) == cudaSuccess &&
+               cudaEventRecord(with->done, w->copies) == cudaSuccess;
     }
     fine = cudaStreamSynchronize(w->copies) == cudaSuccess && fine;
     if (k->there == k->rows) drop_slots(w);
@@ -108,22 +123,24 @@ bool next_stretch(lane *l, const kept_rows *k, int64_t first, int64_t n, int64_t
     stretches *w = k->way;
     kept_rows part = *k;
     cudaError_t code;
-    slot *at = next_slot(w, &code);
-    if (!fine(l, code, "the work")) return false;
-    if (first + n > k->there) {
-        if (!w->read(w->user, first, n, at->pinned)) return false;
-        (void)(fine(l, send(w, at, n * k->row_bytes, at->far), "a copy") &&
-               fine(l, cudaEventRecord(at->copied, w->copies), "a copy") &&
-               fine(l, cudaStreamWaitEvent(l->stream, at->copied, 0), "a copy"));
-        part.cells = at->far;
-        first = 0;
+    int64_t before;
+    w->used = nullptr;
+    if (lies_there(k, first / w->rows, &before)) {
+        part.cells = k->cells + before * w->bytes;
+    } else {
+        slot *with = next_slot(w, &code);
+        if (!fine(l, code, "the work") || !w->read(w->user, first, n, with->pinned)) return false;
+        (void)(fine(l, send(w, with, n * k->row_bytes, with->far), "a copy") &&
+               fine(l, cudaEventRecord(with->copied, w->copies), "a copy") &&
+               fine(l, cudaStreamWaitEvent(l->stream, with->copied, 0), "a copy"));
+        part.cells = with->far;
+        w->used = with;
     }
-    if (works(l)) gather_rows(l, &part, nullptr, first, n, pitch, X);
+    if (works(l)) gather_rows(l, &part, nullptr, 0, n, pitch, X);
     return works(l);
 }
 
 void end_stretch(lane *l, const kept_rows *k) {
-    stretches *w = k->way;
-    (void)fine(l, cudaEventRecord(w->slots[(w->turn + SLOTS - 1) % SLOTS].done, l->stream),
-               "the work");
+    slot *with = k->way->used;
+    if (with != nullptr) (void)fine(l, cudaEventRecord(with->done, l->stream), "the work");
 }

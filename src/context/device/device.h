@@ -286,8 +286,8 @@ typedef struct sgfsi_device_ops {
     void (*drop_rows)(SGFSI_HERE, void *kept);
     void (*gather)(SGFSI_HERE, const void *kept, const int64_t *row, int64_t first, int64_t n,
                    double *X);
-    /* How many of the rows, from the first on, lie there: where that is not all (`beside` allows
-     * it), they are for keep_glm alone. NULL: all. */
+    /* How many of the rows lie there: where that is not all (`beside` allows it), they are for
+     * keep_glm alone. NULL: all. */
     int64_t (*rows_there)(SGFSI_HERE, const void *kept);
     /* Iterations of several chains, the host waiting for all of them at once (walk.h). */
     void (*walk)(SGFSI_HERE, const struct sgfsi_walk_law *law, int64_t chains,
