@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "base/scratch.h"
 #include "rows/carrier.h"
 
 static void drop_glm(const void *user, void *glm) {
@@ -30,20 +29,6 @@ static bool take_targets(const sgfs_model *m, double *y, double *constant) {
         if (k->target != NULL) y[i] = k->target(m, y[i]);
     }
     return true;
-}
-
-/* How much of the rows has to come in each pass. */
-static void say_some(const sgfs_model *m) {
-    char there[24], all[24];
-    const sgfs_device *dev = m->ctx.device;
-    const sgfs_data *d = m->data;
-    double bytes = (double)d->row_bytes, rows = (double)d->N;
-    double kept = (double)dev->ops->rows_there(dev, m->gatherer.some);
-    sgfsi_say(m->ctx.log, SGFS_NOTE,
-              "%s of the rows' %s lie on the device %s; each pass over all rows copies the others "
-              "there (docs/gpu.md).",
-              sgfsi_format_bytes(bytes * kept, there), sgfsi_format_bytes(bytes * rows, all),
-              dev->name);
 }
 
 sgfs_status sgfsi_kept_open(sgfs_model *m, sgfs_err *err) {
@@ -71,7 +56,7 @@ sgfs_status sgfsi_kept_open(sgfs_model *m, sgfs_err *err) {
             status = sgfsi_fail_memory(err, "the targets");
         } else if (kept->glm != NULL) {
             m->kept = kept;
-            if (g->some != NULL) say_some(m);
+            if (g->some != NULL) sgfsi_gatherer_say(g, d, m->ctx.log);
         }
     }
     sgfsi_arena_free(&own);

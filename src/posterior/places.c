@@ -173,8 +173,10 @@ int64_t sgfsi_places_at_once(const sgfs_model *m, int64_t usual) {
     const double products = 0x1p38,
                  bytes = 0x1p25; /* of a call: at most 20 ms of a GPU; of places */
     const double most = 32, D = (double)m->D, N = (double)m->data->N, pairs = (double)usual;
+    const double least = m->gatherer.some != NULL ? 4 : 1; /* so that the rows' way is worth it */
     if (m->kept == NULL) return 1;
-    return (int64_t)fmax(1, fmin(most, fmin(products / (N * D * pairs), bytes / (8 * D * pairs))));
+    return (int64_t)fmax(least,
+                         fmin(most, fmin(products / (N * D * pairs), bytes / (8 * D * pairs))));
 }
 
 sgfs_status sgfsi_places_curvature(sgfsi_places *p, const double *theta, double *A, sgfs_err *err) {

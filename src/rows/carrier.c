@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * carrier.c: see carrier.h.
  *
- * A processor core copies some 10 GB a second, and a GPU takes 50: so several threads copy, each its
+ * A processor core copies some 5 GB a second, and a GPU takes 50: so several threads copy, each its
  * own neighbouring blocks. Pages of packed files are visited as a pass does it (pages.h): a chunk's
  * checksum is looked at before its first number counts, and no more of a file stays resident.
  */

@@ -3,6 +3,7 @@
  * (context/device/device.h). Devices on the host have no such copy: gather.c reads the table.
  */
 #include "base/memory.h"
+#include "base/scratch.h"
 #include "rows/carrier.h"
 
 #include <string.h>
@@ -66,6 +67,16 @@ sgfs_status sgfsi_gatherer_open(sgfsi_gatherer *g, const sgfs_data *d, const sgf
     g->some = all ? NULL : kept;
     g->whole = g->kept != NULL && d->subset == NULL;
     return sgfsi_carrier_state(carrier, err);
+}
+
+void sgfsi_gatherer_say(const sgfsi_gatherer *g, const sgfs_data *d, const sgfsi_log *log) {
+    char there[24], all[24];
+    const double bytes = (double)d->row_bytes;
+    sgfsi_format_bytes(bytes * (double)g->device->ops->rows_there(g->device, g->some), there);
+    sgfsi_say(log, SGFS_NOTE,
+              "%s of the rows' %s lie on the device %s; each pass over all rows copies the others "
+              "there (docs/gpu.md).",
+              there, sgfsi_format_bytes(bytes * (double)d->table.rows, all), g->device->name);
 }
 
 void sgfsi_gatherer_range(const sgfsi_gatherer *g, const sgfs_data *d, int64_t first, int64_t n,

@@ -122,6 +122,8 @@ typedef struct sgfsi_gatherer {
  * goes with the arena. */
 sgfs_status sgfsi_gatherer_open(sgfsi_gatherer *g, const sgfs_data *d, const sgfsi_context *ctx,
                                 bool passes, sgfsi_arena *arena, sgfs_err *err);
+/* How much of the rows has to come in each pass, where there are `some`. */
+void sgfsi_gatherer_say(const sgfsi_gatherer *g, const sgfs_data *d, const sgfsi_log *log);
 /* Rows first .. first + n - 1 of the data from the device's copy to X, n x p in its memory. */
 void sgfsi_gatherer_range(const sgfsi_gatherer *g, const sgfs_data *d, int64_t first, int64_t n,
                           double *X);

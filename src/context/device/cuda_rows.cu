@@ -88,7 +88,8 @@ static bool copy_cells(kept_rows *k, const sgfsi_stored *s) {
     return true;
 }
 
-/* How many rows are to lie there, all or some stretches; -1: they stay with the host. An eighth of the memory stays free for what is computed with the rows. */
+/* How many rows are to lie there, all or some stretches; -1: they stay with the host. An eighth of
+ * the memory stays free for what is computed with the rows. */
 static int64_t rows_that_fit(const sgfsi_stored *s, int64_t stretch, double left, double all) {
     const double rows = static_cast<double>(s->rows), bytes = static_cast<double>(s->row_bytes);
     double room = left - all / 8;

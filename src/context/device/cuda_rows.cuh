@@ -9,8 +9,8 @@
 
 struct stretches;
 
-/* Cells as they are stored, of all rows or of some stretches. Columns of all spans, one after another;
- * without shift and scale cells are taken as they are. */
+/* Cells as they are stored, of all rows or of some stretches. Columns of all spans, one after
+ * another; without shift and scale cells are taken as they are. */
 struct kept_rows {
     sgfsi_dtype type;
     int64_t rows, row_bytes, features;
