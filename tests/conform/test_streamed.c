@@ -199,6 +199,14 @@ static answers *ask(const kept *k, bool many_pairs) {
     return a;
 }
 
+static void same_bits(const answers *a, const answers *b, const char *what, const char *than) {
+    const double *x = (const double *)a, *y = (const double *)b;
+    for (size_t i = 0; i < sizeof *a / sizeof *x; i++) {
+        if (memcmp(x + i, y + i, sizeof *x) == 0) continue;
+        fail_msg("%s, number %zu: %.17g has other bits than %s, %.17g", what, i, x[i], than, y[i]);
+    }
+}
+
 static void compare(const problem *t, const answers *a, const answers *b, const char *what) {
     const double *x = (const double *)a, *y = (const double *)b, N = (double)t->N;
     double tolerance = (N + P + 100) * DBL_EPSILON * N * SIZE;
@@ -223,10 +231,8 @@ static void check(int type, sgfsi_link link, bool besides) {
         answers *a = ask(&k, many), *b = is == SOME || !few ? ask(&k, many) : NULL;
         if (is < SOME) assert_int_equal(t->reads, reads); /* they were read once */
         else assert_true(t->reads > reads + 8);
-        if (b != NULL && memcmp(a, b, sizeof *a) != 0)
-            fail_msg("%s: other bits the second time", what);
-        if (stored != NULL && memcmp(a, stored, sizeof *a) != 0)
-            fail_msg("%s: other bits than %s", what, share_name[AS_STORED]);
+        if (b != NULL) same_bits(a, b, what, "the second time");
+        if (stored != NULL) same_bits(a, stored, what, share_name[AS_STORED]);
         if (first != NULL) compare(t, first, a, what);
         free(b);
         if (is == AS_DOUBLES) first = a;

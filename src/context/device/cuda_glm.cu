@@ -713,7 +713,8 @@ void *cuda_keep_glm(const sgfs_device *dev, const void *kept, const sgfsi_glm *s
                 (s->offset == nullptr || make(&g->offset, s->rows, s->offset)) &&
                 make(&g->linear, s->p, nullptr) && make(&g->even, s->p, nullptr) &&
                 cudaMemGetInfo(&left, &all) == cudaSuccess &&
-                make_room(g, k, static_cast<double>(left), static_cast<double>(all));
+                make_room(g, k, static_cast<double>(left), static_cast<double>(all)) &&
+                cudaDeviceSynchronize() == cudaSuccess; /* copies may go on after their call */
     (void)cudaGetLastError();
     for (int64_t first = 0; fits && g->X != nullptr && first < s->rows; first += SOME)
         gather_rows(l, kept, nullptr, first, least(SOME, s->rows - first), g->pitch,

@@ -120,7 +120,9 @@ void *cuda_keep_rows(const sgfs_device *dev, const sgfsi_stored *s) {
     k->features = s->features;
     k->intercept = s->intercept;
     k->way = open_stretches(s, stretch);
-    if (k->way != nullptr && copy_cells(k, s) && copy_columns(k, s)) return k;
+    if (k->way != nullptr && copy_cells(k, s) && copy_columns(k, s) &&
+        cudaDeviceSynchronize() == cudaSuccess) /* copies may go on after their call */
+        return k;
     (void)cudaGetLastError(); /* the host gathers */
     cuda_drop_rows(dev, k);
     return nullptr;
