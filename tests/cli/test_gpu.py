@@ -190,12 +190,15 @@ def test_rows_that_have_no_room(large, data, sampler):
 
 
 @pretended
-def test_minibatches_of_a_packed_file(large):
-    words = ["--data", "long.sgd", "--sampler", "sgfs-f", "--batch", "100", "--warmup", "60", "--draws", "60", "--thin", "1"]
+@pytest.mark.parametrize("sampler, room", [(("sgfs-f",), "4000000000"), (("sgld", "--epsilon", "1e-4"), "4000000000"),
+                                           (("sgld", "--epsilon", "1e-4"), TIGHT["SGFS_PRETENDED_BYTES"])])
+def test_minibatches_of_a_packed_file(large, sampler, room):
+    """All rows are there, or the processor gathers."""
+    words = ["--data", "long.sgd", "--sampler", *sampler, "--batch", "100", "--warmup", "60", "--draws", "60", "--thin", "1"]
     _, here = passes(large, "plain", "h.run", *words)
-    for room in ("4000000000", TIGHT["SGFS_PRETENDED_BYTES"]):  # all rows are there, or the processor gathers
-        _, there = passes(large, "gpu", "t.run", *words, "--device", "cuda", SGFS_PRETENDED_BYTES=room)
-        assert here.shape == there.shape and np.nanmax(abs(here - there) / (1 + abs(here))) < 1e-7
+    said, there = passes(large, "gpu", "t.run", *words, "--device", "cuda", SGFS_PRETENDED_BYTES=room)
+    assert ("lie on the device cuda" in said) == (room != "4000000000")
+    assert here.shape == there.shape and np.nanmax(abs(here - there) / (1 + abs(here))) < 1e-7
 
 
 @pretended
