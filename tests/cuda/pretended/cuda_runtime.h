@@ -44,7 +44,7 @@ inline thread_local pretended_index threadIdx, blockIdx, blockDim, gridDim;
 inline double __ldcg(const double *x) {
     return *x;
 }
-inline void __stcg(double *x, double value) {
+template <typename T> void __stcg(T *x, T value) {
     *x = value;
 }
 
