@@ -393,6 +393,22 @@ static void test_taken_up_again(void **state) {
     }
 }
 
+/* A GPU gives a chain several blocks of threads where there are few chains, and one where there are
+ * many: its numbers do not change. */
+static void test_chains_beside_others(void **state) {
+    int64_t before = chains, many = few ? 3 : 40;
+    (void)state;
+    for (int k = 0; k < (few ? 5 : CASES); k++) {
+        fit alone = (chains = 1, walk_in(&all[k], 1000));
+        fit beside = (chains = many, walk_in(&all[k], 1000));
+        chains = 1;
+        assert_same_bits(&all[k], &alone, &beside, 1000);
+        close_fit(&alone);
+        close_fit(&beside);
+    }
+    chains = before;
+}
+
 /* A matrix of one batch has no factor where the batch has none of the rare rows: then a ridge is
  * added, by the chain's own step, and the device goes on behind it. Steps are tiny, so that chains
  * stay where they are in spite of it. */
@@ -469,6 +485,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_they_are_those_of_blas),
         cmocka_unit_test(test_stretches_of_any_length),
         cmocka_unit_test(test_taken_up_again),
+        cmocka_unit_test(test_chains_beside_others),
         cmocka_unit_test(test_a_matrix_without_a_factor),
         cmocka_unit_test(test_what_is_not_made_ahead),
     };
