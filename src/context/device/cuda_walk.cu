@@ -54,7 +54,7 @@ template <int T, int MATRIX, bool ALONE> struct room_of {
     double gradient[TURNS][PORTIONS][SIDE], square[TURNS][PORTIONS][SIDE];
     double density[TURNS][PORTIONS * WARPS];
     double average[AVERAGES][SIDE], before[AVERAGES][SIDE], root[SIDE]; /* of a diagonal */
-    double theta[SIDE], x[SIDE], gbar[SIDE], z[2][2][SIDE], about[2];
+    double theta[SIDE], x[SIDE], half[SIDE], gbar[SIDE], z[2][2][SIDE], about[2];
     alignas(PIECE) sgfsi_walk_step step[STEPS];
     int fine;
 };
@@ -154,11 +154,13 @@ __device__ static void add_rows(const seat &is, const tile_place *at, bool learn
         double r = residual[k], square = r * r, x = X[k][column];
         sum.gradient = fma(x, r, sum.gradient);
         if (MATRIX == SGFSI_WALK_DIAGONAL && learns) sum.square = fma(x * x, square, sum.square);
-        if (MATRIX == SGFSI_WALK_FULL && learns) {
 #pragma unroll
-            for (int h = 0; h < OWN; h++)
-                add_product(sum.tile[h], X[k][at[h].row + is.i] * square,
-                            X[k][at[h].column + is.i]);
+        for (int h = 0; h < OWN && MATRIX == SGFSI_WALK_FULL && learns; h += 4) {
+            if (!at[h].there) continue;
+            const double top[2] = {X[k][at[h].row + is.i] * square,
+                                   X[k][at[h + 1].row + is.i] * square};
+            add_product_16(&sum.tile[h][0], top, X[k][at[h].column + is.i]);
+            add_product_16(&sum.tile[h + 2][0], top, X[k][at[h + 2].column + is.i]);
         }
     }
 }
@@ -261,10 +263,10 @@ __device__ static void prepare(chain<T, MATRIX, ALONE> &c) {
     const walk_there &w = c.w;
     int me = c.is.me, D = c.law.D;
 #pragma unroll
-    for (int h = 0; h < OWN; h++) c.at[h] = tile_at<T>(OWN * c.is.warp + h);
+    for (int h = 0; h < OWN; h++) c.at[h] = tile_at<T>(c.is.warp, h);
 #pragma unroll
     for (int h = 0; h < c.TILES; h++) {
-        c.learned[h] = ALONE ? c.at[h] : tile_at<T>(OWN * c.rank + c.is.warp);
+        c.learned[h] = ALONE ? c.at[h] : tile_at<T>(c.rank, c.is.warp);
         if (!ALONE && c.is.warp >= OWN) c.learned[h].there = false;
     }
     for (int k = me; k < 2 * CHUNK * (SIDE + DEEP); k += TEAM)
@@ -274,7 +276,6 @@ __device__ static void prepare(chain<T, MATRIX, ALONE> &c) {
         if (column > row) continue;
         double number = row < D ? w.L[row * D + column] : row == column ? 1 : 0;
         r.K[row * PITCH + column] = number;
-        if (row == column) r.K[row * PITCH + SIDE] = 1 / number;
     }
     if (me < SIDE) {
         bool there = me < D;
@@ -286,6 +287,7 @@ __device__ static void prepare(chain<T, MATRIX, ALONE> &c) {
     }
     if (me < 2 && me < w.count) r.step[me] = w.step[me];
     meet<ALONE>();
+    if (MATRIX == SGFSI_WALK_FULL && c.rank == 0) invert<T>(r.K);
     fetch(c.law, w, r.step[0].t, c.rows * c.rank, least(c.rows * (c.rank + 1), c.law.n), r.X[0],
           r.y[0]);
     end_lot();
@@ -312,16 +314,16 @@ __device__ static void pass_portion(chain<T, MATRIX, ALONE> &c, int64_t k, int p
         int start = more ? first + CHUNK : c.rows * next.portion;
         int stop = more ? end : least(start + c.rows, c.law.n);
         await_lots<0>();
-        __syncwarp();
-        density += make_residuals<T>(c.law, c.w, s, own, first, end, r.X[odd], r.y[odd], r.theta,
-                           r.residual[odd]);
-        __syncthreads(); /* all residuals are there, and nobody looks at the chunk before */
+        __syncthreads(); /* nobody looks at the chunk before */
         if (then < c.w.count)
             fetch(c.law, c.w, r.step[then % STEPS].t, start, stop, r.X[1 - odd], r.y[1 - odd]);
         if (then > k && k + 2 < c.w.count && c.is.me < STEP_PIECES)
             copy_ahead(reinterpret_cast<double *>(&r.step[(k + 2) % STEPS]) + 2 * c.is.me,
                        reinterpret_cast<const double *>(&c.w.step[k + 2]) + 2 * c.is.me);
         end_lot();
+        density += make_residuals<T>(c.law, c.w, s, own, first, end, r.X[odd], r.y[odd], r.theta,
+                                     r.residual[odd]);
+        __syncthreads();
         add_rows<T, MATRIX>(c.is, c.at, learns, least(end - first, CHUNK), r.X[odd],
                             r.residual[odd], sum);
     }
@@ -435,8 +437,7 @@ __device__ static void learn_tiles(chain<T, SGFSI_WALK_FULL, ALONE> &c, const sg
         }
         learn(c.law, c.w, s, which, c.learned[h], c.is, r.gbar, before[h], tile[h]);
         if (ALONE || s->from != which + 1) continue;
-        int number = small<T>::OWN * c.rank + c.is.warp;
-        double *to = in_block(r.K + 2 * WARP * number + 2 * c.is.thread, 0);
+        double *to = in_block(r.K + 2 * WARP * c.learned[h].number + 2 * c.is.thread, 0);
         to[0] = tile[0][0];
         to[1] = tile[0][1];
     }
@@ -458,30 +459,45 @@ __device__ static void take_back(chain<T, MATRIX, ALONE> &c, const sgfsi_walk_st
     }
 }
 
-/* The first warp, where x and its matrix are there: theta moves. */
+/* Number h of theta has made a step, which is told to blocks first, first + apart, ... */
+template <int T, int MATRIX, bool ALONE>
+__device__ static void move_to(chain<T, MATRIX, ALONE> &c, int64_t k, int h, double theta, int first,
+                               int apart) {
+    if (MATRIX == SGFSI_WALK_FULL) tell<ALONE>(&c.r.theta[h], theta, first, apart);
+    else c.r.theta[h] = theta;
+    if (c.rank != 0 || first != 0) return;
+    if (h < c.law.D) c.w.path[k * c.law.D + h] = theta;
+    if (h < 2) c.w.about[2 * k + h] = c.r.about[h];
+}
+
+/* The first warp, without a full matrix. */
 template <int T, int MATRIX, bool ALONE>
 __device__ static void move(chain<T, MATRIX, ALONE> &c, int64_t k, const double *noise) {
-    constexpr int SIDE = small<T>::SIDE;
     auto &r = c.r;
     const sgfsi_walk_step *s = &r.step[k % STEPS];
-    if (MATRIX == SGFSI_WALK_FULL) {
-        if (s->from == 0) solve<T, false>(r.K, r.x);
-        for (int h = c.is.thread; h < SIDE && s->noise != 0; h += WARP)
-            r.x[h] = fma(s->noise, noise[h], r.x[h]);
-        __syncwarp();
-        solve<T, true>(r.K, r.x);
-    }
+    __syncwarp();
 #pragma unroll
-    for (int h = c.is.thread; h < SIDE; h += WARP) {
+    for (int h = c.is.thread; h < small<T>::SIDE; h += WARP) {
         double z1 = s->noise != 0 ? s->noise * noise[h] : 0, step = r.x[h];
         if (MATRIX == SGFSI_WALK_DIAGONAL) step = (step / r.root[h] + z1) / r.root[h];
-        double theta = r.theta[h] + fma(s->size, step, MATRIX == SGFSI_WALK_PLAIN ? z1 : 0);
-        if (MATRIX == SGFSI_WALK_FULL && !ALONE)
-            for (int to = 0; to < PORTIONS; to++) *in_block(&r.theta[h], to) = theta;
-        else r.theta[h] = theta;
-        if (c.rank == 0 && h < c.law.D) c.w.path[k * c.law.D + h] = theta;
+        step = fma(s->size, step, MATRIX == SGFSI_WALK_PLAIN ? z1 : 0);
+        move_to(c, k, h, r.theta[h] + step, 0, 1);
     }
-    if (c.rank == 0 && c.is.thread < 2) c.w.about[2 * k + c.is.thread] = r.about[c.is.thread];
+}
+
+/* All warps of the first block, with a full one: W'(W x + noise z). */
+template <int T, bool ALONE>
+__device__ static void move_by_factor(chain<T, SGFSI_WALK_FULL, ALONE> &c, int64_t k,
+                                      const double *noise) {
+    auto &r = c.r;
+    const sgfsi_walk_step *s = &r.step[k % STEPS];
+    int mine = c.is.me / DEEP;
+    bool there = mine < small<T>::SIDE;
+    double half = inverse_times<T, false>(r.K, r.x), theta = there ? r.theta[mine] : 0;
+    if (there && c.is.j == 0) r.half[mine] = s->noise != 0 ? fma(s->noise, noise[mine], half) : half;
+    __syncthreads();
+    double step = inverse_times<T, true>(r.K, r.half);
+    if (there) move_to(c, k, mine, fma(s->size, step, theta), c.is.j, DEEP);
 }
 
 /* All rows of iteration k: its gradient, and what the averages learn of it; false: it cannot be
@@ -526,7 +542,8 @@ __device__ static void pass_rows(chain<T, MATRIX, ALONE> &c, int64_t k, int whic
         bool fine = which == 0 ? gradient_of(c, s, of_prior) : r.fine != 0;
         if constexpr (MATRIX == SGFSI_WALK_DIAGONAL)
             if (learns && fine) fine = learn_diagonal(c, s, which);
-        if (!FULL && last && fine) move(c, k, noise);
+        if constexpr (!FULL)
+            if (last && fine) move(c, k, noise);
         if (c.is.thread == 0 && c.moves()) r.fine = fine;
     }
     __syncthreads();
@@ -571,15 +588,15 @@ __global__ static void __launch_bounds__(TEAM, ALONE ? 2 : 1)
                 if (s->from != 0 && fine) {
 #pragma unroll
                     for (int h = 0; h < OWN && !ALONE; h++) {
-                        const double *from = r.K + 2 * WARP * (OWN * c.is.warp + h) +
-                                             2 * c.is.thread;
+                        const double *from = r.K + 2 * WARP * c.at[h].number + 2 * c.is.thread;
                         tile[h][0] = c.at[h].there ? from[0] : 0;
                         tile[h][1] = c.at[h].there ? from[1] : 0;
                     }
-                    fine = factor<T>(tile, r.K, r.x, &r.fine);
+                    fine = factor<T>(tile, r.K, &r.fine);
+                    if (fine) invert<T>(r.K);
                     renewed = fine;
                 }
-                if (c.is.warp == 0 && fine) move(c, k, r.z[k % 2][0]);
+                if (fine) move_by_factor(c, k, r.z[k % 2][0]);
                 for (int to = 1; to < PORTIONS && !ALONE && me == 0; to++)
                     *in_block(&r.fine, to) = fine;
             }
