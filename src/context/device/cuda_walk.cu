@@ -85,23 +85,53 @@ __device__ static void fetch(const law_there &law, const walk_there &w, int64_t 
     }
 }
 
+/* A count of mean mu, as poisson.c draws it: probabilities are taken off u from the mode outwards. */
+__device__ static double count_of(double mu, double z, double u) {
+    constexpr double most_searched = 1e6, table = 1024, none = 1e-25;
+    constexpr double half_log_two_pi = 0.91893853320467274178;
+    if (!(mu < most_searched)) {
+        double sd = sqrt(mu);
+        return floor(mu + sd * z + (z * z - 1) / 6 - (z * z + 2) * z / (72 * sd) + 0.5);
+    }
+    double low = floor(mu), high = low, k = low, below, above;
+    below = k == 0 ? -mu
+            : k < table ? k * log(mu) - mu - lgamma(k + 1)
+                        : k * log1p((mu - k) / k) - (mu - k) - 0.5 * log(k) - half_log_two_pi -
+                              1 / (12 * k);
+    above = below = exp(below);
+    u -= below;
+    if (u < 0) return low;
+    do {
+        above *= mu / ++high;
+        u -= above;
+        if (u < 0) return high;
+        below *= low-- / mu;
+        u -= below;
+        if (u < 0) return low;
+    } while (above + below > none);
+    return high;
+}
+
 /* The residual of a row; own: of a target drawn from the model. wanted: its log density, too. */
 __device__ static double residual_of(const law_there &law, const walk_there &w, int64_t t, int at,
                                      bool own, bool wanted, double eta, double y, double *density) {
+    uint64_t word[2];
+    double u = 0;
     *density = 0;
-    if (law.link == SGFSI_LOG) {
-        double mean = exp(eta);
-        if (wanted) *density = y * eta - mean - lgamma(y + 1);
-        return y - mean;
-    }
-    double e = exp(-fabs(eta)), p = (eta >= 0 ? 1 : e) / (1 + e);
-    bool is_one = y == law.one;
-    if (own) {
-        uint64_t word[2]; /* behind n normals */
+    if (own) { /* behind n normals */
         words_at({w.seed, w.chain, t, SGFSI_MODEL}, static_cast<uint32_t>((law.n + 1) / 2 + at / 2),
                  word);
-        is_one = to_unit(at % 2 != 0 ? word[1] : word[0]) < 1 / (1 + exp(-eta));
+        u = to_unit(at % 2 != 0 ? word[1] : word[0]);
     }
+    if (law.link == SGFSI_LOG) {
+        double mean = exp(eta), z[2];
+        if (wanted) *density = y * eta - mean - lgamma(y + 1);
+        if (!own) return y - mean;
+        two_normals({w.seed, w.chain, t, SGFSI_MODEL}, at / 2, z);
+        return count_of(mean, at % 2 != 0 ? z[1] : z[0], u) - mean;
+    }
+    double e = exp(-fabs(eta)), p = (eta >= 0 ? 1 : e) / (1 + e);
+    bool is_one = own ? u < 1 / (1 + exp(-eta)) : y == law.one;
     if (wanted) *density = (is_one ? eta : 0) - ((eta > 0 ? eta : 0) + log1p(e));
     return (is_one ? 1 : 0) - p;
 }
