@@ -42,10 +42,10 @@ __device__ static inline void await(void) {
 }
 #endif
 __device__ static inline void copy_one_ahead(double *to, const double *from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(
-                     (unsigned)__cvta_generic_to_shared(to)),
-                 "l"(from)
-                 : "memory");
+    asm volatile(
+        "cp.async.ca.shared.global [%0], [%1], 8;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
+        "l"(from)
+        : "memory");
 }
 
 /* attributes: room for one */

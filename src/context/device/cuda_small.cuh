@@ -15,7 +15,8 @@ static constexpr int WARP = 32, WARPS = 8, TEAM = WARP * WARPS, TILE = 8, DEEP =
 
 /* Tiles are taken two by two, the fragments of one product (add_product_16). */
 template <int T> struct small {
-    static constexpr int SIDE = TILE * T, PITCH = SIDE + 1, BLOCKS = (T + 1) / 2 * ((T + 3) / 2) / 2;
+    static constexpr int SIDE = TILE * T, PITCH = SIDE + 1,
+                         BLOCKS = (T + 1) / 2 * ((T + 3) / 2) / 2;
     static constexpr int OWN_BLOCKS = (BLOCKS + WARPS - 1) / WARPS, OWN = 4 * OWN_BLOCKS;
 };
 
@@ -40,6 +41,7 @@ template <int T> __device__ static inline tile_place tile_at(int warp, int h) {
     while ((down + 1) * (down + 2) / 2 <= block) down++;
     int row = 2 * down + h % 2, column = 2 * (block - down * (down + 1) / 2) + h % 4 / 2;
     there = there && row < T && column <= row;
+    if (row < column) row = column;
     if (row >= T) row = T - 1;
     if (column >= T) column = T - 1;
     return {TILE * row, TILE * column, row * (row + 1) / 2 + column, there};
@@ -150,13 +152,20 @@ template <int T> __device__ static void invert(double *K) {
     }
     __syncthreads();
     int column = TILE * is.warp;
-    for (int row = column + TILE; row < SIDE; row += TILE) { /* W_ij = -W_ii sum_k L_ik W_kj, turned */
-        double sum[2] = {0, 0}, product[2] = {0, 0}, *to = K + (column + is.i) * PITCH + row;
-#pragma unroll 2
-        for (int k = column + is.j; k < row; k += DEEP)
+    for (int row = column + TILE; row < SIDE;
+         row += TILE) { /* W_ij = -W_ii sum_k L_ik W_kj, turned */
+        double sum[2] = {}, other[2] = {}, product[2] = {}, *to = K + (column + is.i) * PITCH + row;
+#pragma unroll
+        for (int k = column + is.j; k < column + is.j + TILE; k += DEEP)
             add_product(sum, inverse_at<T>(K, k, column + is.i), K[(row + is.i) * PITCH + k]);
-        to[2 * is.j] = sum[0];
-        to[2 * is.j + 1] = sum[1];
+#pragma unroll 2
+        for (int k = column + TILE + is.j; k < row; k += TILE) {
+            add_product(sum, K[(column + is.i) * PITCH + k], K[(row + is.i) * PITCH + k]);
+            add_product(other, K[(column + is.i) * PITCH + k + DEEP],
+                        K[(row + is.i) * PITCH + k + DEEP]);
+        }
+        to[2 * is.j] = sum[0] + other[0];
+        to[2 * is.j + 1] = sum[1] + other[1];
         __syncwarp();
 #pragma unroll
         for (int k = is.j; k < TILE; k += DEEP)
@@ -170,7 +179,8 @@ template <int T> __device__ static void invert(double *K) {
 }
 
 /* Number me / 4 of W x, in four threads each, or of W' x. */
-template <int T, bool TURNED> __device__ static double inverse_times(const double *K, const double *x) {
+template <int T, bool TURNED>
+__device__ static double inverse_times(const double *K, const double *x) {
     constexpr int SIDE = small<T>::SIDE;
     const seat is = seat_of();
     int mine = is.me / DEEP;

@@ -47,8 +47,9 @@ struct alignas(PIECE) walk_there {
 template <int T, int MATRIX, bool ALONE> struct room_of {
     static constexpr bool FULL = MATRIX == SGFSI_WALK_FULL;
     static constexpr int SIDE = small<T>::SIDE, OWN = small<T>::OWN;
+    static constexpr int PAIR = ALONE ? 2 : 1;  /* chunks that are looked at together */
     static constexpr int TURNS = ALONE ? 1 : 2; /* who is behind may still read those before */
-    double X[2][CHUNK][SIDE + DEEP], y[2][CHUNK], residual[2][CHUNK];
+    double X[2][PAIR][CHUNK][SIDE + DEEP], y[2][PAIR][CHUNK], residual[2][PAIR][CHUNK];
     double K[FULL ? SIDE * small<T>::PITCH : 2]; /* the factor, or tiles of what becomes it */
     double from_portion[TURNS][FULL && !ALONE ? PORTIONS : 1][OWN][2 * WARP]; /* tiles */
     double gradient[TURNS][PORTIONS][SIDE], square[TURNS][PORTIONS][SIDE];
@@ -65,22 +66,26 @@ __device__ static int least(int a, int b) {
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Rows first..end - 1 of the batch of iteration t are on their way. A warp fetches those that it
- * will look at. */
+/* Rows of the batch, CHUNK of them or up to `end`. */
+struct span {
+    int first, end;
+};
+
+/* A chunk of the rows of iteration t is on its way. A warp fetches those that it will look at. */
 template <int PITCH>
-__device__ static void fetch(const law_there &law, const walk_there &w, int64_t t, int first,
-                             int end, double (&X)[CHUNK][PITCH], double (&y)[CHUNK]) {
+__device__ static void fetch(const law_there &law, const walk_there &w, int64_t t,
+                             const span &chunk, double (&X)[CHUNK][PITCH], double (&y)[CHUNK]) {
     const seat is = seat_of();
-    int base = OF_WARP * is.warp, at = first + base + is.thread % OF_WARP, number;
+    int base = OF_WARP * is.warp, at = chunk.first + base + is.thread % OF_WARP, number;
     uint64_t word[2];
-    if (first + base >= end) return;
+    if (chunk.first + base >= chunk.end) return;
     words_at({w.seed, w.chain, t, SGFSI_ROWS}, static_cast<uint32_t>(at / 2), word);
     number = to_row(at % 2 != 0 ? word[1] : word[0], static_cast<uint64_t>(law.N));
-    if (is.thread < OF_WARP && at < end) copy_one_ahead(&y[base + is.thread], law.y + number);
+    if (is.thread < OF_WARP && at < chunk.end) copy_one_ahead(&y[base + is.thread], law.y + number);
 #pragma unroll
     for (int k = 0; k < OF_WARP; k++) {
         int64_t row = static_cast<int64_t>(__shfl_sync(~0u, number, k));
-        if (first + base + k < end && 2 * is.thread < law.D)
+        if (chunk.first + base + k < chunk.end && 2 * is.thread < law.D)
             copy_ahead(&X[base + k][2 * is.thread], law.X + row * law.stride + 2 * is.thread);
     }
 }
@@ -94,7 +99,7 @@ __device__ static double count_of(double mu, double z, double u) {
         return floor(mu + sd * z + (z * z - 1) / 6 - (z * z + 2) * z / (72 * sd) + 0.5);
     }
     double low = floor(mu), high = low, k = low, below, above;
-    below = k == 0 ? -mu
+    below = k == 0      ? -mu
             : k < table ? k * log(mu) - mu - lgamma(k + 1)
                         : k * log1p((mu - k) / k) - (mu - k) - 0.5 * log(k) - half_log_two_pi -
                               1 / (12 * k);
@@ -136,41 +141,51 @@ __device__ static double residual_of(const law_there &law, const walk_there &w, 
     return (is_one ? 1 : 0) - p;
 }
 
-
-/* A warp: the residuals of its rows of a chunk; of each thread: its part of their log densities. */
-template <int T, int PITCH>
-__device__ static double make_residuals(const law_there &law, const walk_there &w, const sgfsi_walk_step *s,
-                              bool own, int first, int end, const double (&X)[CHUNK][PITCH],
-                              const double *y, const double *theta, double *residual) {
+/* A warp: the residuals of its rows of one chunk or two; of each thread: its part of their log
+ * densities, which belongs to chunk pair_of. */
+template <int PAIR> __device__ static inline int pair_of(const seat &is) {
+    return is.i / GROUPS % PAIR;
+}
+template <int T, int PAIR, int PITCH>
+__device__ static double
+make_residuals(const law_there &law, const walk_there &w, const sgfsi_walk_step *s, bool own,
+               const span (&chunk)[PAIR], const double (&X)[PAIR][CHUNK][PITCH],
+               const double (&y)[PAIR][CHUNK], const double *theta,
+               double (&residual)[PAIR][CHUNK]) {
     const seat is = seat_of();
-    int base = OF_WARP * is.warp, mine = base + DEEP * (is.i % GROUPS) + is.j, at = first + mine;
-    bool there = at < end && is.i < GROUPS;
-    double eta = 0, density;
-    if (first + base >= end) {
-        if (is.i < GROUPS) residual[mine] = 0;
-        return 0;
+    int base = OF_WARP * is.warp, mine = base + DEEP * (is.i % GROUPS) + is.j;
+    bool some = false;
+    double eta = 0, density = 0, r = 0;
+#pragma unroll
+    for (int p = 0; p < PAIR; p++) {
+        if (chunk[p].first + base >= chunk[p].end) continue;
+        some = true;
+#pragma unroll
+        for (int g = 0; g < GROUPS; g++) {
+            double of_row = 0;
+#pragma unroll
+            for (int t = 0; t < T; t++)
+                of_row = fma(X[p][base + DEEP * g + is.j][TILE * t + is.i], theta[TILE * t + is.i],
+                             of_row);
+#pragma unroll
+            for (int far = DEEP; far < WARP; far *= 2)
+                of_row += __shfl_sync(~0u, of_row, is.thread ^ far);
+            if (pair_of<PAIR>(is) == p && is.i % GROUPS == g) eta = of_row;
+        }
     }
-#pragma unroll
-    for (int g = 0; g < GROUPS; g++) {
-        double of_row = 0;
-#pragma unroll
-        for (int t = 0; t < T; t++)
-            of_row = fma(X[base + DEEP * g + is.j][TILE * t + is.i], theta[TILE * t + is.i], of_row);
-#pragma unroll
-        for (int far = DEEP; far < WARP; far *= 2)
-            of_row += __shfl_sync(~0u, of_row, is.thread ^ far);
-        if (is.i % GROUPS == g) eta = of_row;
-    }
-    double r = residual_of(law, w, s->t, at, own, s->want_lp && !own, eta, y[mine], &density);
-    if (is.i < GROUPS) residual[mine] = there ? r : 0;
+    const span &its = chunk[PAIR - 1 > 0 && pair_of<PAIR>(is) > 0 ? PAIR - 1 : 0];
+    int at = its.first + mine;
+    bool holds = is.i < GROUPS * PAIR, there = holds && at < its.end;
+    if (some)
+        r = residual_of(law, w, s->t, at, own, s->want_lp && !own, eta, y[pair_of<PAIR>(is)][mine],
+                        &density);
+    if (holds) residual[pair_of<PAIR>(is)][mine] = there ? r : 0;
     return there ? density : 0;
 }
 
 /* What a thread has of the sums over rows: of column 8 `warp` + i the gradient and its squares, and
  * of the warp's tiles two numbers of each. */
-template <int T> struct sums {
-    double gradient, square, tile[small<T>::OWN][2];
-};
+template <int T> struct sums { double gradient, square, tile[small<T>::OWN][2]; };
 
 template <int T, int MATRIX, int PITCH>
 __device__ static void add_rows(const seat &is, const tile_place *at, bool learns, int rows,
@@ -241,7 +256,8 @@ struct two_places {
     int64_t at;
     bool there[2];
 };
-__device__ static two_places places_of(const law_there &law, const tile_place &tile, const seat &is) {
+__device__ static two_places places_of(const law_there &law, const tile_place &tile,
+                                       const seat &is) {
     int row = tile.row + is.i, column = tile.column + 2 * is.j;
     bool inside = tile.there && row < law.D;
     return {static_cast<int64_t>(row) * law.D + column,
@@ -276,9 +292,17 @@ template <int T, int MATRIX, bool ALONE> struct chain {
     const walk_there &w;
     room_of<T, MATRIX, ALONE> &r;
     const seat is;
-    const int rank, rows; /* which block; rows of a portion */
+    const int rank, rows, chunks; /* which block; rows of a portion, and chunks */
     tile_place at[small<T>::OWN], learned[TILES];
-    int chunk, turn; /* chunks so far, and passes, of which two take turns with places in r */
+    int round, turn; /* looks and passes so far, of which two take turns with places in r */
+    /* Of the chunks of this block. */
+    __device__ int portion_of(int chunk) const {
+        return ALONE ? chunk / chunks : rank;
+    }
+    __device__ span span_of(int chunk) const {
+        int from = rows * portion_of(chunk);
+        return {from + CHUNK * (chunk % chunks), least(from + rows, law.n)};
+    }
     /* With a full matrix the first block moves, and tells the others where to. */
     __device__ bool moves() const {
         return MATRIX != SGFSI_WALK_FULL || rank == 0;
@@ -299,8 +323,10 @@ __device__ static void prepare(chain<T, MATRIX, ALONE> &c) {
         c.learned[h] = ALONE ? c.at[h] : tile_at<T>(c.rank, c.is.warp);
         if (!ALONE && c.is.warp >= OWN) c.learned[h].there = false;
     }
-    for (int k = me; k < 2 * CHUNK * (SIDE + DEEP); k += TEAM)
-        r.X[k / (SIDE + DEEP) / CHUNK][k / (SIDE + DEEP) % CHUNK][k % (SIDE + DEEP)] = 0;
+    for (int k = me; k < 2 * r.PAIR * CHUNK * (SIDE + DEEP); k += TEAM) {
+        int row = k / (SIDE + DEEP);
+        r.X[row / CHUNK / r.PAIR][row / CHUNK % r.PAIR][row % CHUNK][k % (SIDE + DEEP)] = 0;
+    }
     for (int k = me; MATRIX == SGFSI_WALK_FULL && k < SIDE * SIDE; k += TEAM) {
         int row = k / SIDE, column = k % SIDE;
         if (column > row) continue;
@@ -318,45 +344,10 @@ __device__ static void prepare(chain<T, MATRIX, ALONE> &c) {
     if (me < 2 && me < w.count) r.step[me] = w.step[me];
     meet<ALONE>();
     if (MATRIX == SGFSI_WALK_FULL && c.rank == 0) invert<T>(r.K);
-    fetch(c.law, w, r.step[0].t, c.rows * c.rank, least(c.rows * (c.rank + 1), c.law.n), r.X[0],
-          r.y[0]);
+    for (int p = 0; p < r.PAIR; p++)
+        fetch(c.law, w, r.step[0].t, c.span_of(p), r.X[0][p], r.y[0][p]);
     end_lot();
     draw(c.law, w, &r.step[0], r.z[0][0], r.z[0][1]);
-}
-
-/* The rows of a portion in iteration k; `next` is what will be fetched behind its last chunk. */
-struct coming {
-    int64_t k;
-    int portion;
-};
-template <int T, int MATRIX, bool ALONE>
-__device__ static void pass_portion(chain<T, MATRIX, ALONE> &c, int64_t k, int portion, bool own,
-                                    bool learns, const coming &next, sums<T> &sum,
-                                    double &density) {
-    auto &r = c.r;
-    const sgfsi_walk_step *s = &r.step[k % STEPS];
-    int from = c.rows * portion, end = least(from + c.rows, c.law.n);
-#pragma unroll 1
-    for (int first = from; first < from + c.rows; first += CHUNK, c.chunk++) {
-        int odd = c.chunk % 2;
-        bool more = first + CHUNK < from + c.rows;
-        int64_t then = more ? k : next.k;
-        int start = more ? first + CHUNK : c.rows * next.portion;
-        int stop = more ? end : least(start + c.rows, c.law.n);
-        await_lots<0>();
-        __syncthreads(); /* nobody looks at the chunk before */
-        if (then < c.w.count)
-            fetch(c.law, c.w, r.step[then % STEPS].t, start, stop, r.X[1 - odd], r.y[1 - odd]);
-        if (then > k && k + 2 < c.w.count && c.is.me < STEP_PIECES)
-            copy_ahead(reinterpret_cast<double *>(&r.step[(k + 2) % STEPS]) + 2 * c.is.me,
-                       reinterpret_cast<const double *>(&c.w.step[k + 2]) + 2 * c.is.me);
-        end_lot();
-        density += make_residuals<T>(c.law, c.w, s, own, first, end, r.X[odd], r.y[odd], r.theta,
-                                     r.residual[odd]);
-        __syncthreads();
-        add_rows<T, MATRIX>(c.is, c.at, learns, least(end - first, CHUNK), r.X[odd],
-                            r.residual[odd], sum);
-    }
 }
 
 /* Sums of a portion go to all blocks, tiles of them to those that learn them. */
@@ -491,8 +482,8 @@ __device__ static void take_back(chain<T, MATRIX, ALONE> &c, const sgfsi_walk_st
 
 /* Number h of theta has made a step, which is told to blocks first, first + apart, ... */
 template <int T, int MATRIX, bool ALONE>
-__device__ static void move_to(chain<T, MATRIX, ALONE> &c, int64_t k, int h, double theta, int first,
-                               int apart) {
+__device__ static void move_to(chain<T, MATRIX, ALONE> &c, int64_t k, int h, double theta,
+                               int first, int apart) {
     if (MATRIX == SGFSI_WALK_FULL) tell<ALONE>(&c.r.theta[h], theta, first, apart);
     else c.r.theta[h] = theta;
     if (c.rank != 0 || first != 0) return;
@@ -524,7 +515,8 @@ __device__ static void move_by_factor(chain<T, SGFSI_WALK_FULL, ALONE> &c, int64
     int mine = c.is.me / DEEP;
     bool there = mine < small<T>::SIDE;
     double half = inverse_times<T, false>(r.K, r.x), theta = there ? r.theta[mine] : 0;
-    if (there && c.is.j == 0) r.half[mine] = s->noise != 0 ? fma(s->noise, noise[mine], half) : half;
+    if (there && c.is.j == 0)
+        r.half[mine] = s->noise != 0 ? fma(s->noise, noise[mine], half) : half;
     __syncthreads();
     double step = inverse_times<T, true>(r.K, r.half);
     if (there) move_to(c, k, mine, fma(s->size, step, theta), c.is.j, DEEP);
@@ -536,6 +528,7 @@ template <int T, int MATRIX, bool ALONE>
 __device__ static void pass_rows(chain<T, MATRIX, ALONE> &c, int64_t k, int which, bool last,
                                  double (&tile)[small<T>::OWN][2]) {
     constexpr bool FULL = MATRIX == SGFSI_WALK_FULL;
+    constexpr int PAIR = room_of<T, MATRIX, ALONE>::PAIR;
     auto &r = c.r;
     const sgfsi_walk_step *s = &r.step[k % STEPS];
     bool learns = MATRIX != SGFSI_WALK_PLAIN && (s->learns >> which & 1) != 0;
@@ -544,18 +537,46 @@ __device__ static void pass_rows(chain<T, MATRIX, ALONE> &c, int64_t k, int whic
     c.turn = ALONE ? 0 : 1 - c.turn;
 #pragma unroll
     for (int h = 0; h < small<T>::OWN; h++) tile[h][0] = tile[h][1] = 0;
+    sums<T> sum = {};
+    double density = 0;
+    int chunks = ALONE ? PORTIONS * c.chunks : c.chunks;
 #pragma unroll 1
-    for (int portion = c.rank; portion < (ALONE ? PORTIONS : c.rank + 1); portion++) {
-        sums<T> sum = {};
-        double density = 0;
-        bool more = ALONE && portion + 1 < PORTIONS;
-        pass_portion(c, k, portion, which > 0, learns,
-                     {more || !last ? k : k + 1, more ? portion + 1 : c.rank}, sum, density);
-        tell_sums(c, portion, which > 0, learns, which == 0 && s->want_lp != 0, sum, density);
+    for (int chunk = 0; chunk < chunks; chunk += PAIR, c.round++) {
+        int odd = c.round % 2;
+        bool more = chunk + PAIR < chunks;
+        int64_t then = more || !last ? k : k + 1;
+        span now[PAIR];
+        await_lots<0>();
+        __syncthreads(); /* nobody looks at those before */
 #pragma unroll
-        for (int h = 0; h < small<T>::OWN && ALONE && FULL; h++) {
-            tile[h][0] += sum.tile[h][0];
-            tile[h][1] += sum.tile[h][1];
+        for (int p = 0; p < PAIR; p++) {
+            now[p] = c.span_of(chunk + p);
+            if (then < c.w.count)
+                fetch(c.law, c.w, r.step[then % STEPS].t, c.span_of(more ? chunk + PAIR + p : p),
+                      r.X[1 - odd][p], r.y[1 - odd][p]);
+        }
+        if (then > k && k + 2 < c.w.count && c.is.me < STEP_PIECES)
+            copy_ahead(reinterpret_cast<double *>(&r.step[(k + 2) % STEPS]) + 2 * c.is.me,
+                       reinterpret_cast<const double *>(&c.w.step[k + 2]) + 2 * c.is.me);
+        end_lot();
+        double seen = make_residuals<T>(c.law, c.w, s, which > 0, now, r.X[odd], r.y[odd], r.theta,
+                                        r.residual[odd]);
+        __syncthreads();
+#pragma unroll(FULL ? 1 : PAIR)
+        for (int p = 0; p < PAIR; p++) {
+            int rows = least(now[p].end - now[p].first, CHUNK);
+            if (pair_of<PAIR>(c.is) == p) density += seen;
+            add_rows<T, MATRIX>(c.is, c.at, learns, rows, r.X[odd][p], r.residual[odd][p], sum);
+            if ((chunk + p + 1) % c.chunks != 0) continue;
+            tell_sums(c, c.portion_of(chunk + p), which > 0, learns, which == 0 && s->want_lp != 0,
+                      sum, density);
+#pragma unroll
+            for (int h = 0; h < small<T>::OWN && ALONE && FULL; h++) {
+                tile[h][0] += sum.tile[h][0];
+                tile[h][1] += sum.tile[h][1];
+            }
+            sum = {};
+            density = 0;
         }
     }
     for (int h = 0; h < c.TILES && FULL && learns; h++) { /* on their way */
@@ -582,24 +603,17 @@ __device__ static void pass_rows(chain<T, MATRIX, ALONE> &c, int64_t k, int whic
 }
 
 template <int T, int MATRIX, bool ALONE>
-__global__ static void __launch_bounds__(TEAM, ALONE ? 2 : 1)
-    walk(law_there law, const walk_there *walks) {
+__global__ static void __launch_bounds__(TEAM) walk(law_there law, const walk_there *walks) {
     using room = room_of<T, MATRIX, ALONE>;
     constexpr int OWN = small<T>::OWN, PITCH = small<T>::PITCH;
     constexpr bool FULL = MATRIX == SGFSI_WALK_FULL, DIAGONAL = MATRIX == SGFSI_WALK_DIAGONAL;
     POOL(shared);
     room &r = *reinterpret_cast<room *>(shared);
     const walk_there w = walks[ALONE ? blockIdx.x : blockIdx.x / PORTIONS];
-    chain<T, MATRIX, ALONE> c = {law,
-                                 w,
-                                 r,
-                                 seat_of(),
-                                 ALONE ? 0 : rank_in_cluster(),
-                                 (law.n + PORTIONS * DEEP - 1) / (PORTIONS * DEEP) * DEEP,
-                                 {},
-                                 {},
-                                 0,
-                                 0};
+    const int rank = ALONE ? 0 : rank_in_cluster();
+    const int rows = (law.n + PORTIONS * DEEP - 1) / (PORTIONS * DEEP) * DEEP;
+    chain<T, MATRIX, ALONE> c = {law, w,  r, seat_of(), rank, rows, (rows + CHUNK - 1) / CHUNK,
+                                 {},  {}, 0, 0};
     const int me = c.is.me, D = law.D;
     bool renewed = false;
     int64_t k = 0;
