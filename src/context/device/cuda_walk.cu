@@ -603,7 +603,7 @@ __device__ static void pass_rows(chain<T, MATRIX, ALONE> &c, int64_t k, int whic
 }
 
 template <int T, int MATRIX, bool ALONE>
-__global__ static void __launch_bounds__(TEAM) walk(law_there law, const walk_there *walks) {
+__global__ static void __launch_bounds__(TEAM, 1) walk(law_there law, const walk_there *walks) {
     using room = room_of<T, MATRIX, ALONE>;
     constexpr int OWN = small<T>::OWN, PITCH = small<T>::PITCH;
     constexpr bool FULL = MATRIX == SGFSI_WALK_FULL, DIAGONAL = MATRIX == SGFSI_WALK_DIAGONAL;
