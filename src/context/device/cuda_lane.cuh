@@ -26,7 +26,7 @@
 
 struct cuda_state; /* an opened device: cuda_plugin.cu */
 
-static constexpr int DUES = 4, THREADS = 256;
+static constexpr int DUES = 8, THREADS = 256;
 
 struct lane {
     cuda_state *home;
@@ -116,10 +116,10 @@ __device__ static inline void add_product_16(double sum[4], const double x[2], d
 #define TOGETHER_IN(l, kernel, blocks, threads, bytes, ...)                                        \
     kernel<<<(unsigned)(blocks), (unsigned)(threads), (size_t)(bytes), (l)->stream>>>(__VA_ARGS__)
 __device__ static inline void copy_ahead(double *to, const double *from) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-                     (unsigned)__cvta_generic_to_shared(to)),
-                 "l"(from)
-                 : "memory");
+    asm volatile(
+        "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
+        "l"(from)
+        : "memory");
 }
 __device__ static inline void end_lot(void) {
     asm volatile("cp.async.commit_group;" ::: "memory");
@@ -170,6 +170,14 @@ __device__ static inline void publish(double *x, double value) {
     asm volatile("st.relaxed.gpu.global.f64 [%0], %1;" ::"l"(x), "d"(value) : "memory");
 }
 __device__ static inline void let_others_go_on(void) {
+}
+/* Some threads of a block meet at a barrier of their own, 1 to 15; who arrives does not wait for
+ * the others. */
+__device__ static inline void meet(int barrier, int threads) {
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+__device__ static inline void arrive(int barrier, int threads) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 #endif
 

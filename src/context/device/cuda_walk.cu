@@ -15,13 +15,14 @@
 #include "context/device/cuda_cluster.cuh"
 #include "context/device/cuda_random.cuh"
 #include "context/device/cuda_small.cuh"
-#include "context/device/walk.h"
+#include "context/device/cuda_wide.cuh"
 
 #include <cmath>
 #include <cstring>
 
 static constexpr int AVERAGES = 2, PORTIONS = 8, PIECE = 16; /* bytes that are fetched at once */
 static constexpr int CHUNK = 64, OF_WARP = CHUNK / WARPS, GROUPS = OF_WARP / DEEP;
+static constexpr int MOST_PARAMETERS = 64, MOST_ROWS = 2048; /* more are others' (cuda_wide.cuh) */
 static constexpr int STEPS = 4; /* at hand: of this iteration and the next ones */
 static constexpr int STEP_PIECES = static_cast<int>(sizeof(sgfsi_walk_step) / PIECE);
 static_assert(sizeof(sgfsi_walk_step) % PIECE == 0, "a step is fetched in pieces");
@@ -90,53 +91,18 @@ __device__ static void fetch(const law_there &law, const walk_there &w, int64_t 
     }
 }
 
-/* A count of mean mu, as poisson.c draws it: probabilities are taken off u from the mode outwards. */
-__device__ static double count_of(double mu, double z, double u) {
-    constexpr double most_searched = 1e6, table = 1024, none = 1e-25;
-    constexpr double half_log_two_pi = 0.91893853320467274178;
-    if (!(mu < most_searched)) {
-        double sd = sqrt(mu);
-        return floor(mu + sd * z + (z * z - 1) / 6 - (z * z + 2) * z / (72 * sd) + 0.5);
-    }
-    double low = floor(mu), high = low, k = low, below, above;
-    below = k == 0      ? -mu
-            : k < table ? k * log(mu) - mu - lgamma(k + 1)
-                        : k * log1p((mu - k) / k) - (mu - k) - 0.5 * log(k) - half_log_two_pi -
-                              1 / (12 * k);
-    above = below = exp(below);
-    u -= below;
-    if (u < 0) return low;
-    do {
-        above *= mu / ++high;
-        u -= above;
-        if (u < 0) return high;
-        below *= low-- / mu;
-        u -= below;
-        if (u < 0) return low;
-    } while (above + below > none);
-    return high;
-}
-
 /* The residual of a row; own: of a target drawn from the model. wanted: its log density, too. */
 __device__ static double residual_of(const law_there &law, const walk_there &w, int64_t t, int at,
                                      bool own, bool wanted, double eta, double y, double *density) {
-    uint64_t word[2];
-    double u = 0;
+    const stream_there model = {w.seed, w.chain, t, SGFSI_MODEL};
     *density = 0;
-    if (own) { /* behind n normals */
-        words_at({w.seed, w.chain, t, SGFSI_MODEL}, static_cast<uint32_t>((law.n + 1) / 2 + at / 2),
-                 word);
-        u = to_unit(at % 2 != 0 ? word[1] : word[0]);
-    }
     if (law.link == SGFSI_LOG) {
-        double mean = exp(eta), z[2];
+        double mean = exp(eta);
         if (wanted) *density = y * eta - mean - lgamma(y + 1);
-        if (!own) return y - mean;
-        two_normals({w.seed, w.chain, t, SGFSI_MODEL}, at / 2, z);
-        return count_of(mean, at % 2 != 0 ? z[1] : z[0], u) - mean;
+        return (own ? count_of(model, law.n, at, mean) : y) - mean;
     }
     double e = exp(-fabs(eta)), p = (eta >= 0 ? 1 : e) / (1 + e);
-    bool is_one = own ? u < 1 / (1 + exp(-eta)) : y == law.one;
+    bool is_one = own ? uniform_behind(model, law.n, at) < 1 / (1 + exp(-eta)) : y == law.one;
     if (wanted) *density = (is_one ? eta : 0) - ((eta > 0 ? eta : 0) + log1p(e));
     return (is_one ? 1 : 0) - p;
 }
@@ -773,6 +739,7 @@ void cuda_walk(const sgfs_device *dev, const sgfsi_walk_law *law, int64_t chains
         steps += walks[c].count;
         walks[c].done = 0;
     }
+    if (D > MOST_PARAMETERS || law->n > MOST_ROWS) return walk_wide(l, law, chains, walks);
     const layout is = layout_of(chains, steps, D);
     bool matrix = law->matrix != SGFSI_WALK_PLAIN, full = law->matrix == SGFSI_WALK_FULL;
     double *before = matrix ? scratch_of(l, chains * AVERAGES * (full ? D * D : D)) : nullptr;
