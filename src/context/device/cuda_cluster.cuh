@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * cuda_cluster.cuh: clusters, a few blocks of threads that run at the same time, wait for each other
- * and see the memory that each of them shares (compute capability 9.0 and later). A block alone is
- * a cluster of one. What a block shares is one struct:
+ * cuda_cluster.cuh: clusters, a few blocks of threads that run at the same time, wait for each
+ * other and see the memory that each of them shares (compute capability 9.0 and later). A block
+ * alone is a cluster of one. What a block shares is one struct:
  *
  *     room &r = SHARED_ROOM(room);
  *     *in_block(&r.x, 3) = 1;          block 3 of this cluster has it in its own room

@@ -2,10 +2,11 @@
  * cuda_small.cuh: the factor of a matrix of up to 64 rows, and solves with it, by one block of
  * threads (cuda_walk.cu).
  *
- * The matrix has T tiles of eight rows in each direction, and is filled up by those of the identity.
- * While it is being factored its lower tiles are in the registers of the warps, as fragments of
- * products; its factor L then lies in the memory that the block shares, rows PITCH numbers apart, and
- * L^-1 in the other half of it: a solve is a product, for which nobody waits for anybody.
+ * The matrix has T tiles of eight rows in each direction, and is filled up by those of the
+ * identity. While it is being factored its lower tiles are in the registers of the warps, as
+ * fragments of products; its factor L then lies in the memory that the block shares, rows PITCH
+ * numbers apart, and L^-1 in the other half of it: a solve is a product, for which nobody waits for
+ * anybody.
  */
 #pragma once
 
@@ -47,8 +48,8 @@ template <int T> __device__ static inline tile_place tile_at(int warp, int h) {
     return {TILE * row, TILE * column, row * (row + 1) / 2 + column, there};
 }
 
-/* Columns from..from + 7 of a row of K, `from` or below, are divided by the factor of the first eight
- * rows, which each thread makes for itself. False: there is none. */
+/* Columns from..from + 7 of a row of K, `from` or below, are divided by the factor of the first
+ * eight rows, which each thread makes for itself. False: there is none. */
 __device__ static inline bool factor_panel(const double *K, int pitch, double (&a)[TILE]) {
     bool good = true;
     double d[TILE][TILE];
@@ -74,8 +75,8 @@ __device__ static inline bool factor_panel(const double *K, int pitch, double (&
     return good;
 }
 
-/* tile, all tiles of a matrix -> K, its factor L; false: it has none. A panel of eight columns is made
- * by two warps, a row by each thread, and then taken off the tiles behind it by all. */
+/* tile, all tiles of a matrix -> K, its factor L; false: it has none. A panel of eight columns is
+ * made by two warps, a row by each thread, and then taken off the tiles behind it by all. */
 template <int T>
 __device__ static bool factor(double (&tile)[small<T>::OWN][2], double *K, int *good) {
     constexpr int PITCH = small<T>::PITCH, SIDE = small<T>::SIDE, OWN = small<T>::OWN;

@@ -5,12 +5,13 @@
  * chunk are fetched while the one before is looked at, as their numbers follow from nothing but the
  * iteration's; each warp makes the residuals of eight of them, and then columns of the gradient and
  * tiles of the matrix from all. A chain alone is a cluster of PORTIONS blocks of threads, one for
- * each portion, which tell each other their sums; the first of them factors the matrix and moves. Of
- * many chains each is one block that takes the portions one after another. Sums are made in the same
- * order either way, so that a chain has the same bits whatever is beside it.
+ * each portion, which tell each other their sums; the first of them factors the matrix and moves.
+ * Of many chains each is one block that takes the portions one after another, two chunks at a time.
+ * Sums are made in the same order either way, so that a chain has the same bits whatever is beside
+ * it.
  *
- * A thread (i, j) of a warp has of tiles of eight columns place i of row j: that is how a fragment of
- * a product of 8 x 4 numbers lies (add_product).
+ * A thread (i, j) of a warp has of tiles of eight columns place i of row j: that is how a fragment
+ * of a product of 8 x 4 numbers lies (add_product).
  */
 #include "context/device/cuda_cluster.cuh"
 #include "context/device/cuda_random.cuh"
@@ -347,8 +348,8 @@ __device__ static void tell_sums(chain<T, MATRIX, ALONE> &c, int portion, bool o
     }
 }
 
-/* Once all portions are there: gbar, and where the block moves x = G, with the noise of the prior; by
- * the first warp. False: it is not finite. */
+/* Once all portions are there: gbar, and where the block moves x = G, with the noise of the prior;
+ * by the first warp. False: it is not finite. */
 template <int T, int MATRIX, bool ALONE>
 __device__ static bool gradient_of(chain<T, MATRIX, ALONE> &c, const sgfsi_walk_step *s,
                                    const double *noise) {

@@ -222,7 +222,13 @@ struct jmp_buf_of {
 };
 
 /* The fibers of a block, what each waits for, and what it holds up for the others (__shfl_sync). */
-enum pretended_wait : char { PRETENDED_GOES, PRETENDED_BLOCK, PRETENDED_WARP, PRETENDED_CLUSTER, PRETENDED_DONE };
+enum pretended_wait : char {
+    PRETENDED_GOES,
+    PRETENDED_BLOCK,
+    PRETENDED_WARP,
+    PRETENDED_CLUSTER,
+    PRETENDED_DONE
+};
 enum { PRETENDED_LANES = 32 }; /* of a warp */
 struct pretended_block {
     ucontext_t home;
