@@ -83,22 +83,20 @@ __global__ static void look_at_rows(wide_chain c, int64_t k, int64_t t, bool by_
     for (int far = 1; far < WARP; far *= 2) eta += __shfl_sync(~0u, eta, lane_of_warp ^ far);
     if (lane_of_warp > 0) return;
     const double y = c.y[row];
+    const stream_there model = {c.seed, c.chain, t, SGFSI_MODEL};
     if (c.link == SGFSI_LOG) {
         const double mean = exp(eta);
         c.residual[0][i] = y - mean;
         if (want_density) c.density[i] = y * eta - mean - lgamma(y + 1);
+        if (by_model) c.residual[1][i] = count_of(model, c.n, i, mean) - mean;
         return;
     }
     const double e = exp(-fabs(eta)), p = (eta >= 0 ? 1 : e) / (1 + e);
     const bool is_one = y == c.one;
     c.residual[0][i] = (is_one ? 1 : 0) - p;
     if (want_density) c.density[i] = (is_one ? eta : 0) - (fmax(eta, 0.0) + log1p(e));
-    if (by_model) {
-        uint64_t word[2]; /* behind n normals */
-        words_at({c.seed, c.chain, t, SGFSI_MODEL}, static_cast<uint32_t>((c.n + 1) / 2 + i / 2),
-                 word);
-        c.residual[1][i] = (to_unit(word[i % 2]) < 1 / (1 + exp(-eta)) ? 1 : 0) - p;
-    }
+    if (by_model)
+        c.residual[1][i] = (uniform_behind(model, c.n, i) < 1 / (1 + exp(-eta)) ? 1 : 0) - p;
 }
 
 /* A block adds 32 columns of a lot of rows: of r_i x_ij, and of the squares of both residuals'. */

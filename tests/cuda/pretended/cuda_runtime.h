@@ -222,7 +222,13 @@ struct jmp_buf_of {
 };
 
 /* The fibers of a block, what each waits for, and what it holds up for the others (__shfl_sync). */
-enum pretended_wait : char { PRETENDED_GOES, PRETENDED_BLOCK, PRETENDED_WARP, PRETENDED_DONE };
+enum pretended_wait : char {
+    PRETENDED_GOES,
+    PRETENDED_BLOCK,
+    PRETENDED_WARP,
+    PRETENDED_CLUSTER,
+    PRETENDED_DONE
+};
 enum { PRETENDED_LANES = 32 }; /* of a warp */
 struct pretended_block {
     ucontext_t home;
@@ -345,6 +351,7 @@ inline void pretended_run(unsigned first, unsigned blocks) {
             pretended_resume();
             going = going || pretended.waits[f] == PRETENDED_GOES;
         }
+        going = pretended_release(0, all, PRETENDED_CLUSTER) || going;
         for (size_t block = 0; block < all; block += threads) {
             size_t end = block + threads;
             going = pretended_release(block, end, PRETENDED_BLOCK) || going;
@@ -454,4 +461,30 @@ inline void publish(unsigned *flag, unsigned value) {
 }
 inline void publish(double *x, double value) {
     *x = value;
+}
+
+/* Those of cuda_cluster.cuh: blocks that see each other's memory, a cluster of them at a time. */
+#define CLUSTERS(l, kernel, clusters, size, threads, bytes, ...)                                   \
+    (void)(l), (void)(bytes),                                                                      \
+        pretend_together((unsigned)((clusters) * (size)), (unsigned)(threads), (unsigned)(size),   \
+                         [&]() { kernel(__VA_ARGS__); })
+struct lane;
+template <typename F> int64_t clusters_at_once(lane *, F *, int, int, size_t) {
+    return 1;
+}
+inline int rank_in_cluster() {
+    return static_cast<int>(blockIdx.x - pretended.first);
+}
+template <typename N> N *in_block(N *mine, int rank) {
+    double *other = pretended.pool[static_cast<size_t>(rank)].data();
+    return reinterpret_cast<N *>(reinterpret_cast<char *>(other) + (reinterpret_cast<char *>(mine) -
+                                 reinterpret_cast<char *>(pretended_pool())));
+}
+inline void arrive() {
+}
+inline void await() {
+    pretended_stop(PRETENDED_CLUSTER);
+}
+inline void copy_one_ahead(double *to, const double *from) {
+    *to = *from;
 }
