@@ -185,7 +185,11 @@ inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemc
 
 typedef struct pretended_stream *cudaStream_t;
 enum { cudaStreamNonBlocking = 1 };
-inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *, unsigned) {
+inline cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *most) {
+    *least = *most = 0;
+    return pretended_state();
+}
+inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *, unsigned, int) {
     return pretended_state();
 }
 inline cudaError_t cudaStreamDestroy(cudaStream_t) {
