@@ -17,11 +17,12 @@ typedef struct sgfsi_early {
     const sgfs_device *device;
     const double *centre;
     void *pairs;     /* the device's; NULL: it cannot */
+    bool whole;      /* what it says is the log density, but for its constant */
     sgfsi_pairs now; /* those that were begun last */
     bool waiting;    /* have they still to be taken? */
 } sgfsi_early;
 
-/* For calls of law->most pairs; e->pairs stays NULL where no device keeps the rows or has room.
+/* For calls of law->most pairs, of which law need not say the prior; e->pairs stays NULL where no device keeps the rows or has room.
  * places: whose density it is, and where calls are counted. It goes with the arena, before what
  * was made there earlier: arrays of pairs are. */
 sgfs_status sgfsi_early_open(sgfsi_early *e, sgfsi_places *places, const sgfsi_pairs_law *law,

@@ -17,9 +17,11 @@
 #include "context/device/cuda_glm.cuh"
 #include "context/device/cuda_random.cuh"
 
+#include <atomic>
 #include <cmath>
 #include <mutex>
 #include <new>
+#include <thread>
 #include <vector>
 
 static constexpr int WARP = 32, DEEP = 4, ROOTS = 16;
@@ -314,11 +316,13 @@ static const double *keep_centre(lane *l, const kept_glm *g, const double *centr
 
 static constexpr int COLUMNS = 32, LOTS = 8;
 
-/* Chunks, and what is linear in theta, together. */
+/* Chunks, and what is linear in theta, together. flag: NULL, or becomes `turn` when all is there,
+ * in the host's memory; K: at most COLUMNS then. */
 __global__ static void finish_products(int64_t K, int64_t p, int64_t stride, int64_t chunks,
                                        const double *theta, const double *linear,
                                        const double *even, const double *fixed,
-                                       const double *part, double *plus, double *minus) {
+                                       const double *part, double *plus, double *minus,
+                                       double *flag, double turn) {
     __shared__ double of_lot[4][LOTS][COLUMNS];
     int c = static_cast<int>(threadIdx.x) % COLUMNS, lot = static_cast<int>(threadIdx.x) / COLUMNS;
     int64_t k = static_cast<int64_t>(blockIdx.x) * COLUMNS + c;
@@ -338,6 +342,10 @@ __global__ static void finish_products(int64_t K, int64_t p, int64_t stride, int
         for (int other = 1; other < LOTS; other++) sum[q] += of_lot[q][other][c];
     plus[k] = sum[0] + (*fixed + sum[2]);
     minus[k] = sum[1] + (*fixed - sum[2]) + sum[3];
+    if (flag == nullptr) return;
+    __threadfence_system();
+    __syncwarp();
+    if (c == 0) *flag = turn;
 }
 
 /* Rows of a chunk: enough blocks of threads, and not too many sums. */
@@ -363,9 +371,14 @@ bool makes_products(const kept_glm *g, int64_t K) {
     return bytes <= shared_room();
 }
 
+/* Where the sums go, and how the host is told (finish_products). */
+struct sums_to {
+    double *plus, *minus, *flag, turn;
+};
+
 template <typename S>
 static void multiply(lane *l, const kept_glm *g, int64_t K, int64_t stride, const double *theta,
-                     const double *centre, const double *factor, double *plus, double *minus) {
+                     const double *centre, const double *factor, const sums_to *to) {
     int64_t n = g->rows, chunk = chunk_of<S>(n, K), chunks = pieces(n, chunk);
     int64_t around = factor == nullptr ? 3 * n + 1 + BLOCKS : 0, bytes = S::bytes(g->pitch);
     double *part = scratch_of(l, chunks * 2 * K + around);
@@ -384,17 +397,23 @@ static void multiply(lane *l, const kept_glm *g, int64_t K, int64_t stride, cons
                 static_cast<int>(g->p), static_cast<int>(g->pitch), stride, chunk, g->X, theta,
                 factor, part);
     TOGETHER(l, finish_products, pieces(K, COLUMNS), COLUMNS * LOTS, K, g->p, stride, chunks, theta,
-             g->linear, g->even, factor + 2 * n, part, plus, minus);
+             g->linear, g->even, factor + 2 * n, part, to->plus, to->minus, to->flag, to->turn);
+}
+
+static void multiply_for(lane *l, const kept_glm *g, int64_t K, int64_t stride, const double *theta,
+                         const double *centre, const double *factor, const sums_to *to) {
+    int64_t room = shared_room();
+    bool two = narrow_rows::SIDE * narrow_rows::bytes(g->pitch) <= room;
+    if (K <= FEW) multiply<few_places>(l, g, K, stride, theta, centre, factor, to);
+    else if (!two && wide_rows::bytes(g->pitch) <= room)
+        multiply<wide_rows>(l, g, K, stride, theta, centre, factor, to);
+    else multiply<narrow_rows>(l, g, K, stride, theta, centre, factor, to);
 }
 
 void ask_products(lane *l, const kept_glm *g, int64_t K, int64_t stride, const double *theta,
                   const double *centre, const double *factor, double *plus, double *minus) {
-    int64_t room = shared_room();
-    bool two = narrow_rows::SIDE * narrow_rows::bytes(g->pitch) <= room;
-    if (K <= FEW) multiply<few_places>(l, g, K, stride, theta, centre, factor, plus, minus);
-    else if (!two && wide_rows::bytes(g->pitch) <= room)
-        multiply<wide_rows>(l, g, K, stride, theta, centre, factor, plus, minus);
-    else multiply<narrow_rows>(l, g, K, stride, theta, centre, factor, plus, minus);
+    const sums_to to = {plus, minus, nullptr, 0};
+    multiply_for(l, g, K, stride, theta, centre, factor, &to);
 }
 
 bool any_nan(int64_t n, const double *x) {
@@ -409,8 +428,12 @@ struct pairs_there {
     const kept_glm *g;
     lane *l;
     sgfsi_pairs_law law;
-    const double *factor;                 /* NULL: no products are made */
-    double *memory, *centre, *spread, *Z; /* of drawn ones Z and behind it U, most x D each */
+    const double *factor; /* NULL: no products are made */
+    double *memory, *centre, *precision, *spread; /* precision: NULL where there is none */
+    double *Z;            /* of drawn ones, and behind it U, most x D each */
+    /* Of a few given ones, in the host's memory: plus and minus, and the number of the last turn
+     * whose sums are there. The host looks there, which takes less than to ask CUDA. */
+    double *answers, turn;
     sgfsi_pairs now;
     bool begun;
 };
@@ -426,49 +449,78 @@ __global__ static void draw_normals(stream_there s, int64_t K, int64_t D, double
     if (2 * q + 1 < D) Z[k * D + 2 * q + 1] = z[1];
 }
 
+__global__ static void add_prior(int64_t K, int64_t D, const double *U, const double *centre,
+                                 const double *precision, double *plus, double *minus) {
+    int64_t k = item();
+    double up = 0, down = 0;
+    if (k >= K) return;
+    for (int64_t j = 0; j < D; j++) {
+        double u = U[k * D + j], a = centre[j] + u, b = centre[j] - u;
+        up += precision[j] * a * a;
+        down += precision[j] * b * b;
+    }
+    plus[k] -= 0.5 * up;
+    minus[k] -= 0.5 * down;
+}
+
 void cuda_close_pairs(const sgfs_device *dev, void *pairs) {
     pairs_there *t = static_cast<pairs_there *>(pairs);
     (void)lane_of(dev);
     free_lane(t->l); /* waits for its work */
     if (t->factor != nullptr) return_centre(t->g, t->factor);
     (void)cudaFree(t->memory);
+    (void)cudaFreeHost(t->answers);
     delete t;
+}
+
+/* n numbers of the host's, there. */
+static double *copy_there(pairs_there *t, int64_t n, const double *from, double *to) {
+    size_t bytes = static_cast<size_t>(n) * sizeof *to;
+    if (from != nullptr)
+        (void)fine(t->l, cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "a copy");
+    return from != nullptr ? to : nullptr;
+}
+
+/* Memory for all of it; false: there is none. */
+static bool fill_pairs(pairs_there *t) {
+    const sgfsi_pairs_law *law = &t->law;
+    int64_t D = law->D, K = law->most;
+    bool drawn = law->spread != nullptr, products = makes_products(t->g, K);
+    void *memory = nullptr, *answers = nullptr;
+    size_t numbers = static_cast<size_t>(2 * D + (drawn ? D * D + 2 * K * D : 0));
+    if (products) t->factor = keep_centre(t->l, t->g, law->centre);
+    if (products && t->factor == nullptr) return false;
+    if (cudaMalloc(&memory, numbers * sizeof(double)) != cudaSuccess) return false;
+    t->memory = static_cast<double *>(memory);
+    t->centre = copy_there(t, D, law->centre, t->memory);
+    t->precision = copy_there(t, D, law->precision, t->memory + D);
+    t->spread = copy_there(t, D * D, law->spread, t->memory + 2 * D);
+    t->Z = t->memory + 2 * D + D * D;
+    if (!products || drawn) return make_ready(t->l);
+    if (K > COLUMNS) return true;
+    size_t few = static_cast<size_t>(2 * K + 1) * sizeof(double);
+    if (cudaMallocHost(&answers, few) != cudaSuccess) return false;
+    t->answers = static_cast<double *>(answers);
+    t->answers[2 * K] = 0;
+    return true;
 }
 
 void *cuda_open_pairs(const sgfs_device *dev, void *glm, const sgfsi_pairs_law *law) {
     const kept_glm *g = static_cast<const kept_glm *>(glm);
     constexpr int64_t TILES = 1 << 23; /* numbers that ask_pairs may want for its tiles */
-    int64_t D = law->D, K = law->most, drawn = law->spread != nullptr ? D * D + 2 * K * D : 0;
+    int64_t D = law->D, drawn = law->spread != nullptr ? D * D + 2 * law->most * D : 0;
     size_t left = 0, all = 0;
     double needed = 8.0 * static_cast<double>(3 * g->rows + drawn + TILES);
     if (!works(lane_of(dev)) || cudaMemGetInfo(&left, &all) != cudaSuccess ||
         needed > static_cast<double>(left) / 4)
         return nullptr;
     pairs_there *t = new (std::nothrow) pairs_there();
-    void *memory = nullptr;
     if (t == nullptr) return nullptr;
     t->g = g;
     t->law = *law;
     t->l = new_lane_apart(dev, law->spread == nullptr);
-    bool products = makes_products(g, K);
-    if (products) t->factor = keep_centre(t->l, g, law->centre);
-    size_t numbers = static_cast<size_t>(D + drawn);
-    bool made = (!products || t->factor != nullptr) &&
-                cudaMalloc(&memory, numbers * sizeof(double)) == cudaSuccess;
-    (void)cudaGetLastError();
-    if (made) {
-        size_t row = static_cast<size_t>(D) * sizeof(double);
-        t->memory = t->centre = static_cast<double *>(memory);
-        t->spread = t->centre + D;
-        t->Z = t->spread + D * D;
-        (void)fine(t->l, cudaMemcpy(t->centre, law->centre, row, cudaMemcpyHostToDevice), "a copy");
-        if (drawn > 0)
-            (void)fine(t->l,
-                       cudaMemcpy(t->spread, law->spread, row * static_cast<size_t>(D),
-                                  cudaMemcpyHostToDevice),
-                       "a copy");
-        if (drawn > 0 || !products) (void)make_ready(t->l);
-    }
+    bool made = fill_pairs(t);
+    (void)cudaGetLastError(); /* the host makes them */
     if (made && works(t->l)) return t;
     cuda_close_pairs(dev, t);
     return nullptr;
@@ -496,6 +548,7 @@ static const double *draw_pairs(pairs_there *t) {
     return U;
 }
 
+/* products: else as ask_pairs does, of directions that are drawn already if there are products. */
 static void ask_now(pairs_there *t, bool products) {
     const sgfsi_pairs *now = &t->now;
     int64_t D = t->law.D, K = now->K;
@@ -505,12 +558,19 @@ static void ask_now(pairs_there *t, bool products) {
     sgfsi_glm_places at = {};
     at.K = K;
     at.stride = D;
-    const double *U = t->law.spread == nullptr ? up(l, K * D, now->U)
+    const double *U = t->law.spread == nullptr           ? up(l, K * D, now->U)
                       : t->factor == nullptr || products ? draw_pairs(t)
                                                          : t->Z + t->law.most * D;
+    if (products && t->answers != nullptr) {
+        const sums_to to = {t->answers, t->answers + K, t->answers + 2 * t->law.most, ++t->turn};
+        multiply_for(l, t->g, K, D, U, nullptr, t->factor, &to);
+        return;
+    }
     double *plus = take(l, K), *minus = take(l, K);
     if (products) ask_products(l, t->g, K, D, U, nullptr, t->factor, plus, minus);
     else ask_pairs(l, t->g, &at, U, t->centre, plus, minus);
+    if (t->precision != nullptr)
+        EACH(l, add_prior, K, K, D, U, t->centre, t->precision, plus, minus);
     down(l, K, plus, now->plus);
     down(l, K, minus, now->minus);
 }
@@ -523,17 +583,41 @@ void cuda_begin_pairs(const sgfs_device *dev, void *pairs, const sgfsi_pairs *no
     (void)fine(t->l, cudaGetLastError(), "a kernel");
 }
 
+/* The sums that a kernel writes to the host's memory. */
+static void look_for_answers(pairs_there *t) {
+    constexpr int MANY = 1 << 12;
+    const volatile double *flag = t->answers + 2 * t->law.most;
+    size_t bytes = static_cast<size_t>(t->now.K) * sizeof *t->answers;
+    for (int tries = 1; *flag != t->turn; tries++) {
+        if (tries % MANY != 0) continue;
+        cudaError_t code = cudaStreamQuery(t->l->stream);
+        if (code != cudaErrorNotReady && *flag != t->turn) { /* it will not come */
+            (void)fine(t->l, code != cudaSuccess ? code : cudaErrorLaunchFailure, "the work");
+            return;
+        }
+        std::this_thread::yield();
+    }
+    std::atomic_thread_fence(std::memory_order_acquire);
+    std::memcpy(t->now.plus, t->answers, bytes);
+    std::memcpy(t->now.minus, t->answers + t->now.K, bytes);
+    t->l->used = 0; /* whoever read the strip is done */
+}
+
 void cuda_await_pairs(const sgfs_device *dev, void *pairs) {
     pairs_there *t = static_cast<pairs_there *>(pairs);
     const sgfsi_pairs *now = &t->now;
     (void)lane_of(dev);
-    if (t->begun) settle(t->l);
+    if (t->begun && works(t->l)) {
+        if (t->answers != nullptr) look_for_answers(t);
+        else settle(t->l);
+    }
     if (t->begun && works(t->l) && t->factor != nullptr && any_nan(now->K, now->plus) &&
         make_ready(t->l)) {
         ask_now(t, false); /* a predictor was too large for products */
         settle(t->l);
     }
     if (t->begun && works(t->l)) return;
+    t->l->dues = 0;
     lose(now->plus, now->K);
     lose(now->minus, now->K);
 }

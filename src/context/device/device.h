@@ -131,6 +131,8 @@ typedef struct sgfsi_pairs_law {
     int64_t D, most;      /* numbers of u_k, of which the first p are the model's; pairs of a call */
     const double *centre; /* D */
     const double *spread; /* D x D, lower; NULL: directions are given */
+    /* Of drawn ones, D: those of a Gaussian prior, whose log density is added; NULL: it is not */
+    const double *precision;
     uint64_t seed;
     uint32_t chain;
 } sgfsi_pairs_law;

@@ -46,6 +46,7 @@ enum cudaError_t {
     cudaSuccess,
     cudaErrorMemoryAllocation = 2,
     cudaErrorNoDevice = 100,
+    cudaErrorNotReady = 600,
     cudaErrorLaunchFailure = 719
 };
 inline const char *cudaGetErrorString(cudaError_t code) {
@@ -53,6 +54,7 @@ inline const char *cudaGetErrorString(cudaError_t code) {
     case cudaSuccess: return "no error";
     case cudaErrorMemoryAllocation: return "out of memory";
     case cudaErrorNoDevice: return "no CUDA-capable device is detected";
+    case cudaErrorNotReady: return "device not ready";
     case cudaErrorLaunchFailure: return "unspecified launch failure";
     }
     return "?";
@@ -198,6 +200,9 @@ inline cudaError_t cudaStreamDestroy(cudaStream_t) {
 inline cudaError_t cudaStreamSynchronize(cudaStream_t) {
     return pretended_state();
 }
+inline cudaError_t cudaStreamQuery(cudaStream_t) {
+    return pretended_state();
+}
 inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
                                    cudaStream_t) {
     return cudaMemcpy(to, from, bytes, kind);
@@ -246,6 +251,8 @@ inline void __syncthreads() {
 }
 inline void __syncwarp() {
     pretended_stop(PRETENDED_WARP);
+}
+inline void __threadfence_system() {
 }
 inline double __shfl_sync(unsigned, double x, int from) {
     unsigned me = threadIdx.x;
