@@ -70,16 +70,16 @@ typedef struct pairs {
     double *z, *u; /* D: the pair that the chain is at */
     pair at;
     bool begun;
-    int64_t made;            /* the block whose pairs are known; -1: none */
-    int64_t held;            /* the block whose proposals and choices are in memory; -1: none */
-    double *Z, *U, *y;       /* ALL x D: proposals, then places for local moves; D */
-    double *plus, *minus;    /* ALL */
+    int64_t made;              /* the block whose pairs are known; -1: none */
+    int64_t held;              /* the block whose proposals and choices are in memory; -1: none */
+    double *Z, *U, *y;         /* ALL x D: proposals, then places for local moves; D */
+    double *plus, *minus;      /* ALL */
     const double *at_Z, *at_U; /* PROPOSALS x D, of the block that is held: there, or in a batch */
-    choice *next;            /* PROPOSALS */
+    choice *next;              /* PROPOSALS */
     /* Where a device is far, the proposals of several blocks are made together, and those of the
      * blocks after them, where it can, while the chain takes these. Local moves begin at the
      * chain's place, which is known as soon as the choices of the block before are made. */
-    int64_t blocks;          /* of a batch */
+    int64_t blocks; /* of a batch */
     batch known, coming;
     sgfsi_early drawn, local;
     int64_t asked; /* the block whose local moves are under way; -1: none */
@@ -176,8 +176,7 @@ static sgfs_status open_pairs(sgfs_sampler *s, sgfs_err *err) {
 static sgfs_status check(sgfs_sampler *s, const pairs *e, int64_t K, sgfs_err *err) {
     s->full.rows_touched += s->model->data->N;
     if (e->places.nans == 0) return SGFS_OK;
-    return sgfsi_fail(err, SGFS_ENUMERIC,
-                      "the log density is not a number at %lld of %lld places",
+    return sgfsi_fail(err, SGFS_ENUMERIC, "the log density is not a number at %lld of %lld places",
                       (long long)e->places.nans, (long long)(2 * K));
 }
 
@@ -246,8 +245,7 @@ static void lay_near(const sgfs_sampler *s, pairs *e, int64_t block, const doubl
     int64_t D = s->D;
     double rho = 1 - shorter[block % SHORTER], r = sqrt(1 - rho * rho);
     double *y = e->y, *local = e->Z + PROPOSALS * D;
-    sgfsi_stream stream =
-        sgfsi_stream_at(s->seed, s->chain, block * PROPOSALS + 1, SGFSI_TREE);
+    sgfsi_stream stream = sgfsi_stream_at(s->seed, s->chain, block * PROPOSALS + 1, SGFSI_TREE);
     sgfsi_normals(&stream, D, y);
     sgfsi_normals(&stream, LOCAL * D, local);
     for (int64_t j = 0; j < D; j++) y[j] = rho * z[j] + r * y[j];
@@ -258,10 +256,8 @@ static void lay_near(const sgfs_sampler *s, pairs *e, int64_t block, const doubl
 /* The local moves of a block are asked for, while the chain takes the block before. */
 static void ask_near(const sgfs_sampler *s, pairs *e, int64_t block, const double *z) {
     int64_t from = PROPOSALS * s->D;
-    const sgfsi_pairs near = {.K = LOCAL,
-                              .U = e->U + from,
-                              .plus = e->plus + PROPOSALS,
-                              .minus = e->minus + PROPOSALS};
+    const sgfsi_pairs near = {
+        .K = LOCAL, .U = e->U + from, .plus = e->plus + PROPOSALS, .minus = e->minus + PROPOSALS};
     lay_near(s, e, block, z);
     sgfsi_hill_directions(e->hill, LOCAL, e->Z + from, e->U + from);
     sgfsi_early_begin(&e->local, &near);

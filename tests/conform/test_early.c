@@ -49,11 +49,10 @@ typedef struct fit {
 } fit;
 
 static fit open_fit(const settings *is, const char *device) {
-    const char *const given[][2] = {{"data.features", "a,b"},      {"data.target", is->target},
-                                    {"sampler.kind", "exact-pairs"}, {"run.warmup", "10"},
-                                    {"run.draws", "8380"},           {"run.chains", "2"},
-                                    {"run.thin", "1"},               {"run.threads", "2"},
-                                    {"run.device", device}};
+    const char *const given[][2] = {
+        {"data.features", "a,b"}, {"data.target", is->target}, {"sampler.kind", "exact-pairs"},
+        {"run.warmup", "10"},     {"run.draws", "8380"},       {"run.chains", "2"},
+        {"run.thin", "1"},        {"run.threads", "2"},        {"run.device", device}};
     sgfs_err err;
     fit of = {.cfg = unit_prior_config()};
     for (size_t k = 0; k < sizeof given / sizeof *given; k++)

@@ -32,7 +32,7 @@ static constexpr int OWN = TALL / 8;        /* rows of a thread */
  * have room for; UNROLLED: columns, by four. */
 template <int HIGH_, int TEAM_, int SIDE_, int UNROLLED_> struct shape {
     static constexpr int HIGH = HIGH_, TEAM = TEAM_, SIDE = SIDE_, UNROLLED = UNROLLED_;
-    static constexpr int LEVELS = HIGH / TALL; /* warps with the same places */
+    static constexpr int LEVELS = HIGH / TALL;                     /* warps with the same places */
     static constexpr int WIDE = TEAM / WARP / LEVELS * 8 * ACROSS; /* places */
     static int64_t bytes(int64_t pitch) {
         return (ROOTS + (WIDE + 2 * HIGH) * pitch + 2 * 2 * HIGH) *
@@ -320,9 +320,8 @@ static constexpr int COLUMNS = 32, LOTS = 8;
  * in the host's memory; K: at most COLUMNS then. */
 __global__ static void finish_products(int64_t K, int64_t p, int64_t stride, int64_t chunks,
                                        const double *theta, const double *linear,
-                                       const double *even, const double *fixed,
-                                       const double *part, double *plus, double *minus,
-                                       double *flag, double turn) {
+                                       const double *even, const double *fixed, const double *part,
+                                       double *plus, double *minus, double *flag, double turn) {
     __shared__ double of_lot[4][LOTS][COLUMNS];
     int c = static_cast<int>(threadIdx.x) % COLUMNS, lot = static_cast<int>(threadIdx.x) / COLUMNS;
     int64_t k = static_cast<int64_t>(blockIdx.x) * COLUMNS + c;
@@ -428,9 +427,9 @@ struct pairs_there {
     const kept_glm *g;
     lane *l;
     sgfsi_pairs_law law;
-    const double *factor; /* NULL: no products are made */
+    const double *factor;                         /* NULL: no products are made */
     double *memory, *centre, *precision, *spread; /* precision: NULL where there is none */
-    double *Z;            /* of drawn ones, and behind it U, most x D each */
+    double *Z; /* of drawn ones, and behind it U, most x D each */
     /* Of a few given ones, in the host's memory: plus and minus, and the number of the last turn
      * whose sums are there. The host looks there, which takes less than to ask CUDA. */
     double *answers, turn;

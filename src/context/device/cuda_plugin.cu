@@ -72,15 +72,15 @@ static const char *trouble(const sgfs_device *dev) {
 
 static lane *new_lane(cuda_state *s, uint64_t owner, bool urgent) {
     lane *l = static_cast<lane *>(std::calloc(1, sizeof *l));
-    int least = 0, most = 0; /* more urgent ones have lower numbers */
+    int least = 0, most = 0;        /* more urgent ones have lower numbers */
     if (l == nullptr) std::abort(); /* a hundred bytes */
     l->home = s;
     l->owner = owner;
     if (fine(l, cudaDeviceGetStreamPriorityRange(&least, &most), "a stream"))
-        (void)fine(l,
-                   cudaStreamCreateWithPriority(&l->stream, cudaStreamNonBlocking,
-                                                urgent ? most : least),
-                   "a stream");
+        (void)fine(
+            l,
+            cudaStreamCreateWithPriority(&l->stream, cudaStreamNonBlocking, urgent ? most : least),
+            "a stream");
     return l;
 }
 

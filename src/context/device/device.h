@@ -128,7 +128,7 @@ typedef struct sgfsi_glm_places {
  *     u_k = spread' z_k,   z_k: the normals of a chain's stream (first + k, SGFSI_NOISE)
  * up to rounding those that the host would draw. */
 typedef struct sgfsi_pairs_law {
-    int64_t D, most;      /* numbers of u_k, of which the first p are the model's; pairs of a call */
+    int64_t D, most; /* numbers of u_k, of which the first p are the model's; pairs of a call */
     const double *centre; /* D */
     const double *spread; /* D x D, lower; NULL: directions are given */
     /* Of drawn ones, D: those of a Gaussian prior, whose log density is added; NULL: it is not */
