@@ -22,9 +22,9 @@ typedef struct sgfsi_early {
     bool waiting;    /* have they still to be taken? */
 } sgfsi_early;
 
-/* For calls of law->most pairs, of which law need not say the prior; e->pairs stays NULL where no device keeps the rows or has room.
- * places: whose density it is, and where calls are counted. It goes with the arena, before what
- * was made there earlier: arrays of pairs are. */
+/* For calls of law->most pairs, of which law need not say the prior; e->pairs stays NULL where no
+ * device keeps the rows or has room. places: whose density it is, and where calls are counted. It
+ * goes with the arena, before what was made there earlier: arrays of pairs are. */
 sgfs_status sgfsi_early_open(sgfsi_early *e, sgfsi_places *places, const sgfsi_pairs_law *law,
                              sgfsi_arena *arena, sgfs_err *err);
 /* What is still to be taken is given up. */

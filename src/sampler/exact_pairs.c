@@ -51,7 +51,7 @@ typedef struct pair {
     double plus, minus, weight;
 } pair;
 
-/* What becomes of a proposal: whether the chain goes there, and the uniform that decides the sign. */
+/* What becomes of a proposal: whether the chain goes there; the uniform that decides the sign. */
 typedef struct choice {
     double weight, sign;
     bool accepted;

@@ -43,8 +43,8 @@ static inline int64_t pitch_of(int64_t p) {
     return (p + 3) / 8 * 8 + 4;
 }
 
-/* The sums of pairs on the GPU, whatever the link: plus and minus (at->K each). Of `at` K and stride
- * count; theta and centre are the GPU's. */
+/* The sums of pairs on the GPU, whatever the link: plus and minus (at->K each). Of `at` K and
+ * stride count; theta and centre are the GPU's. */
 void ask_pairs(lane *l, const kept_glm *g, const sgfsi_glm_places *at, const double *theta,
                const double *centre, double *plus, double *minus);
 

@@ -123,8 +123,8 @@ typedef struct sgfsi_glm_places {
     double *info;         /* p x p, lower triangle: sum of -d^2/deta^2 x x' at theta_0; or NULL */
 } sgfsi_glm_places;
 
-/* Pairs centre + u_k and centre - u_k of such a model, asked while the host does something else. The
- * directions are given, or the device draws them,
+/* Pairs centre + u_k and centre - u_k of such a model, asked while the host does something else.
+ * The directions are given, or the device draws them,
  *     u_k = spread' z_k,   z_k: the normals of a chain's stream (first + k, SGFSI_NOISE)
  * up to rounding those that the host would draw. */
 typedef struct sgfsi_pairs_law {
@@ -303,10 +303,10 @@ typedef struct sgfsi_device_ops {
     void *(*keep_glm)(SGFSI_HERE, const void *kept, const sgfsi_glm *glm);
     void (*drop_glm)(SGFSI_HERE, void *glm);
     void (*ask_glm)(SGFSI_HERE, const void *glm, const sgfsi_glm_places *at);
-    /* Pairs of a kept model, made while the host does something else: `begin_pairs` says which, and
-     * they are there after the next `await_pairs`, by whatever thread. Arrays of *now are left alone
-     * in between. Whatever has given directions goes before what draws its own. NULL of
-     * `open_pairs`: there is no room. Sums as those of ask_glm, up to rounding. All four or none. */
+    /* Pairs of a kept model, made while the host does something else: `begin_pairs` says which,
+     * and they are there after the next `await_pairs`, by whatever thread. Arrays of *now are left
+     * alone in between. Those with given directions go before those that are drawn. NULL of
+     * `open_pairs`: there is no room. Sums are those of ask_glm, up to rounding. All or none. */
     void *(*open_pairs)(SGFSI_HERE, void *glm, const sgfsi_pairs_law *law);
     void (*close_pairs)(SGFSI_HERE, void *pairs);
     void (*begin_pairs)(SGFSI_HERE, void *pairs, const sgfsi_pairs *now);
