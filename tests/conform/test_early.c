@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
- * test_early.c: pairs that a GPU draws and looks at while the chain takes others (posterior/early.h)
- * are those that the host would have drawn, and a chain of exact-pairs that lives on them is that of
- * `blas` up to rounding, whatever the lengths of the stretches and wherever it was taken up again.
+ * test_early.c: pairs that a GPU draws and looks at while the chain takes others
+ * (posterior/early.h) are those that the host would have drawn. A chain of exact-pairs that lives on
+ * them is that of `blas` up to rounding, whatever the lengths of the stretches, and wherever it was
+ * taken up again.
  *
  * `test_early cuda` asks a GPU, `test_early cuda few` a pretended one; both skip without. No device
  * of the host makes pairs early.
