@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * test_early.c: pairs that a GPU draws and looks at while the chain takes others
- * (posterior/early.h) are those that the host would have drawn. A chain of exact-pairs that lives on
+ * (posterior/early.h) are those that the host would have drawn. A chain of exact-pairs that has
  * them is that of `blas` up to rounding, whatever the lengths of the stretches, and wherever it was
  * taken up again.
  *
@@ -93,7 +93,7 @@ static const settings all[] = {
     {"logistic", "y", {{NULL, NULL}}},
     {"linear", "size", {{NULL, NULL}}},
     {"poisson", "count", {{"data.standardize", "true"}}},
-    {"logistic", "y", {{"prior.kind", "student"}, {"data.standardize", "true"}}},
+    {"logistic", "y", {{"prior.kind", "student-t"}, {"data.standardize", "true"}}},
 };
 enum { CASES = sizeof all / sizeof *all };
 static bool few;
