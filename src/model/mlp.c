@@ -213,6 +213,7 @@ static void finish(sgfs_model *m, sgfsi_mlp *s) {
     m->room_per_row = sgfsi_network_scratch(&s->net) + last_layer(s)->out;
     m->curvature_scratch_per_row = sgfsi_outcomes_scratch(m);
     m->outcomes = is_gaussian(s) ? SGFSI_NORMAL_OUTCOMES : m->labels.count;
+    if (s->readout == &sgfsi_readout_softmax) m->far_target = sgfsi_labels_far_target;
     bool plain = s->net.layers == 1;
     if (is_gaussian(s)) {
         const sgfsi_column *y = &m->data->target;

@@ -657,7 +657,7 @@ static void test_errors_of_classes(void **state) {
         for (int i = 0; i < n * K; i++) eta[i] *= i % 7 == 0 ? 400 : 3;
         for (int i = 0; i < n; i++) own[i] = i % (K + 1) - 1;
         E = copy_of(eta, n * K), again = copy_of(eta, n * K);
-        sgfsi_classes c = {n, K, E, own, loglik};
+        sgfsi_classes c = {.n = n, .K = K, .E = E, .own = own, .loglik = loglik};
         sgfsi_classes_of(dev, &c);
         for (int i = 0; i < n; i++) {
             log_probabilities(K, eta + i * K, p);

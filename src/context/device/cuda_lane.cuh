@@ -58,7 +58,13 @@ const int64_t *up(lane *l, int64_t n, const int64_t *host); /* the same for row 
 bool is_far(const double *A);                               /* is it an address of the GPU's? */
 void down(lane *l, int64_t n, const double *from, double *host);
 void settle(lane *l);
-void lose(double *x, int64_t n); /* x = NaN */
+/* Vectors that may be of either memory: `up` and `take` unless x is what `alloc` handed out; and
+ * down to x with settle, unless `from` is x itself. */
+bool is_ours(const double *x);
+const double *there(lane *l, int64_t n, const double *x);
+double *there_or_room(lane *l, int64_t n, double *x);
+void bring(lane *l, int64_t n, const double *from, double *x);
+void lose(double *x, int64_t n); /* x = NaN, if it is the host's */
 /* n numbers of the lane's own on the GPU, until the next such call; NULL: memory is out. */
 double *scratch_of(lane *l, int64_t n);
 
@@ -145,6 +151,7 @@ void cuda_gather(const sgfs_device *dev, const void *kept, const int64_t *row, i
 void cuda_softmax(const sgfs_device *dev, const sgfsi_softmax *s);
 void cuda_unit_less(const sgfs_device *dev, int64_t n, int64_t k, const double *at, double *P);
 void cuda_outer(const sgfs_device *dev, const sgfsi_outer *o, double *B, int64_t stride);
+void cuda_scale_rows(const sgfs_device *dev, int64_t n, int64_t k, const double *w, double *P);
 void cuda_squares(const sgfs_device *dev, int64_t n, int64_t k, const double *v, const double *X,
                   double *ss);
 void cuda_exp(const sgfs_device *dev, int64_t n, const double *x, double *y);

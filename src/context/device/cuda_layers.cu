@@ -44,10 +44,11 @@ void cuda_slope(const sgfs_device *dev, sgfsi_unit unit, int64_t n, int64_t h, c
 /* ---- classes --------------------------------------------------------------------------------- */
 
 /* Levels e (K) of one row to probabilities; returns log p_own, -infinity where own is negative.
- * Adds from class to class. */
-__device__ static double normalise(int64_t K, int64_t own, double *e) {
-    double most = e[0], sum = 0, level = -INFINITY;
-    for (int64_t k = 1; k < K; k++) most = e[k] > most ? e[k] : most;
+ * Adds from class to class, first the further one, whose level is 0. */
+__device__ static double normalise(int64_t K, bool further, int64_t own, double *e) {
+    double most = further ? 0 : e[0];
+    for (int64_t k = 0; k < K; k++) most = e[k] > most ? e[k] : most;
+    double sum = further ? exp(-most) : 0, level = own == K ? -most : -INFINITY;
     for (int64_t k = 0; k < K; k++) {
         double below = e[k] - most;
         if (k == own) level = below;
@@ -62,22 +63,21 @@ __global__ static void classes(sgfsi_classes c, double *loglik) {
     int64_t i = item();
     if (i >= c.n) return;
     double *e = c.E + i * c.K;
-    int64_t own = static_cast<int64_t>(c.own[i]);
-    double logp = normalise(c.K, own, e);
+    int64_t own = static_cast<int64_t>(c.own[i / c.each]);
+    double logp = normalise(c.K, c.further, own, e);
     for (int64_t k = 0; k < c.K; k++) e[k] = (k == own ? 1 : 0) - e[k];
     if (loglik != nullptr) loglik[i] = logp;
 }
 
 void cuda_classes(const sgfs_device *dev, const sgfsi_classes *c) {
     lane *l = lane_of(dev);
-    sgfsi_classes there = *c;
+    sgfsi_classes with = *c;
+    if (with.each == 0) with.each = 1;
     if (!begin(l, 3 * c->n)) return lose(c->loglik, c->loglik != nullptr ? c->n : 0);
-    there.own = up(l, c->n, c->own);
-    double *loglik = c->loglik != nullptr ? take(l, c->n) : nullptr;
-    EACH(l, classes, c->n, there, loglik);
-    if (loglik == nullptr) return;
-    down(l, c->n, loglik, c->loglik);
-    settle(l);
+    with.own = there(l, c->n / with.each, c->own);
+    double *loglik = c->loglik != nullptr ? there_or_room(l, c->n, c->loglik) : nullptr;
+    EACH(l, classes, c->n, with, loglik);
+    if (loglik != nullptr) bring(l, c->n, loglik, c->loglik);
 }
 
 /* ---- Boltzmann machines ---------------------------------------------------------------------- */
@@ -111,7 +111,7 @@ __global__ static void boltzmann(sgfsi_boltzmann b, double *loglik) {
     __syncthreads();
     int64_t own = b.own != nullptr ? static_cast<int64_t>(b.own[i]) : -1;
     if (me == 0) {
-        double logp = normalise(K, own, e);
+        double logp = normalise(K, false, own, e);
         if (loglik != nullptr) loglik[i] = logp;
     }
     __syncthreads();
@@ -132,12 +132,10 @@ __global__ static void boltzmann(sgfsi_boltzmann b, double *loglik) {
 
 void cuda_boltzmann(const sgfs_device *dev, const sgfsi_boltzmann *b) {
     lane *l = lane_of(dev);
-    sgfsi_boltzmann there = *b;
+    sgfsi_boltzmann with = *b;
     if (!begin(l, 3 * b->n)) return lose(b->loglik, b->loglik != nullptr ? b->n : 0);
-    if (b->own != nullptr) there.own = up(l, b->n, b->own);
-    double *loglik = b->loglik != nullptr ? take(l, b->n) : nullptr;
-    if (b->n > 0) TOGETHER(l, boltzmann, b->n, WARP * WARPS, there, loglik);
-    if (loglik == nullptr) return;
-    down(l, b->n, loglik, b->loglik);
-    settle(l);
+    if (b->own != nullptr) with.own = there(l, b->n, b->own);
+    double *loglik = b->loglik != nullptr ? there_or_room(l, b->n, b->loglik) : nullptr;
+    if (b->n > 0) TOGETHER(l, boltzmann, b->n, WARP * WARPS, with, loglik);
+    if (loglik != nullptr) bring(l, b->n, loglik, b->loglik);
 }

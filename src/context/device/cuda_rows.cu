@@ -235,19 +235,32 @@ __global__ static void outer(sgfsi_outer o, double *B, int64_t stride) {
 void cuda_outer(const sgfs_device *dev, const sgfsi_outer *o, double *B, int64_t stride) {
     lane *l = lane_of(dev);
     int64_t width = o->end - o->from;
-    sgfsi_outer there = *o;
+    sgfsi_outer factors = *o;
     bool carry = o->rows == 1 && o->left != nullptr; /* a vector */
     if (!begin(l, width + (carry ? o->n * o->rows : 0))) return;
-    if (carry) there.left = up(l, o->n * o->rows, o->left);
-    if (o->mean != nullptr) there.mean = up(l, width, o->mean + o->from);
-    EACH(l, outer, o->n * width, there, B, stride);
+    if (carry) factors.left = there(l, o->n * o->rows, o->left);
+    if (o->mean != nullptr) factors.mean = up(l, width, o->mean + o->from);
+    EACH(l, outer, o->n * width, factors, B, stride);
 }
 
-/* Left factors of one row are vectors of the host's: o with a copy of them, if there is one. */
+__global__ static void scale_rows(int64_t n, int64_t k, const double *w, double *P) {
+    int64_t t = item();
+    if (t >= n * k) return;
+    double by = w[t / k];
+    P[t] = by == 0 ? 0 : by * P[t]; /* whatever it was */
+}
+
+void cuda_scale_rows(const sgfs_device *dev, int64_t n, int64_t k, const double *w, double *P) {
+    lane *l = lane_of(dev);
+    if (works(l)) EACH(l, scale_rows, n * k, n, k, w, P);
+}
+
+/* Left factors of one row are vectors, mostly of the host's: o with a copy of them, if there is
+ * one. */
 static sgfsi_outer with_left(lane *l, const sgfsi_outer *o) {
-    sgfsi_outer there = *o;
-    if (o->rows == 1 && o->left != nullptr) there.left = up(l, o->n, o->left);
-    return there;
+    sgfsi_outer factors = *o;
+    if (o->rows == 1 && o->left != nullptr) factors.left = there(l, o->n, o->left);
+    return factors;
 }
 
 /* How many numbers the sums of all have, and how many their vectors. */
@@ -261,26 +274,66 @@ static int64_t numbers_of(int64_t count, const sgfsi_outer *o, int64_t *vectors)
     return D;
 }
 
+/* y = b y + the sum of `lots` times y's count of numbers, in order. */
+__global__ static void add_lots(int64_t count, int64_t lots, const double *part, double b,
+                                double *y) {
+    int64_t t = item();
+    if (t >= count) return;
+    double sum = b == 0 ? 0 : b * y[t];
+    for (int64_t lot = 0; lot < lots; lot++) sum += part[lot * count + t];
+    y[t] = sum;
+}
+
+/* y = a left' right + b y on the GPU. A small matrix of many rows would leave most of it idle: the
+ * rows are cut into lots, which are multiplied side by side. */
+static constexpr int64_t LOTS_OF_ROWS = 64, MANY_ROWS = 4096, SMALL = 1 << 16;
+
+static void add_outer(lane *l, const sgfsi_outer *o, double a, double b, double *y) {
+    const int64_t count = o->rows * o->cols, each = o->n / LOTS_OF_ROWS;
+    const int rows = static_cast<int>(o->rows), cols = static_cast<int>(o->cols);
+    const int ld_left = at_least_one(o->rows), ld_right = at_least_one(o->cols);
+    if (o->n < MANY_ROWS || count > SMALL) {
+        (void)fine(l,
+                   cublasDgemm(l->blas, CUBLAS_OP_N, CUBLAS_OP_T, cols, rows,
+                               static_cast<int>(o->n), &a, o->right, ld_right, o->left, ld_left, &b,
+                               y, ld_right),
+                   "a product");
+        return;
+    }
+    const int64_t whole = each * LOTS_OF_ROWS, left_over = o->n - whole;
+    const double none = 0;
+    double *part = scratch_of(l, (LOTS_OF_ROWS + 1) * count);
+    if (part == nullptr) return;
+    (void)fine(l,
+               cublasDgemmStridedBatched(
+                   l->blas, CUBLAS_OP_N, CUBLAS_OP_T, cols, rows, static_cast<int>(each), &a,
+                   o->right, ld_right, each * o->cols, o->left, ld_left, each * o->rows, &none,
+                   part, ld_right, count, static_cast<int>(LOTS_OF_ROWS)),
+               "products");
+    if (left_over > 0)
+        (void)fine(l,
+                   cublasDgemm(l->blas, CUBLAS_OP_N, CUBLAS_OP_T, cols, rows,
+                               static_cast<int>(left_over), &a, o->right + whole * o->cols,
+                               ld_right, o->left + whole * o->rows, ld_left, &none,
+                               part + LOTS_OF_ROWS * count, ld_right),
+                   "a product");
+    EACH(l, add_lots, count, count, LOTS_OF_ROWS + (left_over > 0), part, b, y);
+}
+
 void cuda_outer_sums(const sgfs_device *dev, int64_t count, const sgfsi_outer *o, double a,
                      double b, const double *ones, double *y) {
     int64_t vectors, D = numbers_of(count, o, &vectors);
     lane *l = lane_of(dev);
     if (D == 0) return;
     if (!begin(l, vectors + 2 * D)) return lose(y, D);
-    double *to = b == 0 ? take(l, D) : const_cast<double *>(up(l, D, y)), *at = to;
+    double *to = b == 0 ? there_or_room(l, D, y) : const_cast<double *>(there(l, D, y)), *at = to;
     for (int64_t k = 0; k < count; at += o[k].rows * o[k].cols, k++) {
-        sgfsi_outer there = o[k];
-        if (there.left == nullptr) there.left = ones;
-        there = with_left(l, &there);
-        (void)fine(l,
-                   cublasDgemm(l->blas, CUBLAS_OP_N, CUBLAS_OP_T, static_cast<int>(there.cols),
-                               static_cast<int>(there.rows), static_cast<int>(there.n), &a,
-                               there.right, at_least_one(there.cols), there.left,
-                               at_least_one(there.rows), &b, at, at_least_one(there.cols)),
-                   "a product");
+        sgfsi_outer factors = o[k];
+        if (factors.left == nullptr) factors.left = ones;
+        factors = with_left(l, &factors);
+        add_outer(l, &factors, a, b, at);
     }
-    down(l, D, to, y);
-    settle(l);
+    bring(l, D, to, y);
 }
 
 /* A thread for each number, which adds from row to row. */

@@ -15,8 +15,9 @@
  *   optional   NULL means that there is no need for it.
  *
  * With memory of its own a device does the work on minibatches of dense rows for models that say
- * so (`far` in stages.h), and on all rows at once for models of one predictor (ask_glm). Other
- * models, sparse rows and predictions stay with the host (`near` in context.h).
+ * so (`far` in stages.h), and on all rows at once for models of one predictor (ask_glm) and those
+ * of classes, whose vectors lie there then as well (scale_rows). Other models and sparse rows stay
+ * with the host (`near` in context.h).
  *
  * The conformance test (tests/conform/test_device.c) compares every row of sgfsi_devices with
  * host.c; tests/conform/test_far_device.c is a device with memory that the host cannot touch.
@@ -148,6 +149,8 @@ typedef struct sgfsi_classes {
     double *E;         /* n x K: eta, then [k = own] - p_k, p_k = exp(eta_k)/sum of all */
     const double *own; /* n: the row's class; -1: unknown, of density 0 */
     double *loglik;    /* n: log p_own, or NULL */
+    bool further;      /* there is one class more, number K, whose eta is 0 */
+    int64_t each;      /* so many rows in turn have the same number of `own`; 0: one */
 } sgfsi_classes;
 
 /* A discriminative restricted Boltzmann machine (model/drbm.c), H hidden units under K classes:
@@ -274,6 +277,11 @@ typedef struct sgfsi_device_ops {
     void (*drop_rows)(SGFSI_HERE, void *kept);
     void (*gather)(SGFSI_HERE, const void *kept, const int64_t *row, int64_t first, int64_t n,
                    double *X);
+    /* P_i. = w_i P_i., or 0 where w_i is 0; w n, P n x k. All vectors of passes that a device makes
+     * (posterior/far_pass.h) lie in its memory, as w does: one that has this takes own and loglik
+     * of `classes` and `boltzmann`, left of `outer` and `outer_sums`, ones and y there, and `host`
+     * of `get` from either memory. */
+    void (*scale_rows)(SGFSI_HERE, int64_t n, int64_t k, const double *w, double *P);
     /* Iterations of several chains, the host waiting for all of them at once (walk.h). */
     void (*walk)(SGFSI_HERE, const struct sgfsi_walk_law *law, int64_t chains,
                  struct sgfsi_walk *walks);
