@@ -49,11 +49,14 @@ typedef struct sgfs_batch {
     double gamma; /* Cov(N gbar) = (gamma - 1) N Cov(g): belongs to the way the rows were drawn */
 } sgfs_batch;
 
-/* A batch of a pass that a device makes (posterior/far_pass.h): its weights and all other vectors
+/* A batch of a pass or of predictions that a device makes (posterior/far_pass.h): its weights and all other vectors
  * that go with it lie in the device's memory, y excepted, which is not looked at. */
 typedef struct sgfs_afar {
     const double *theta;  /* D, or K x D */
-    const double *target; /* n: what the model makes of each y (far_target of model.h) */
+    const double *target; /* n: what the model makes of each y (far_target of model.h); NULL: they
+                           * are not known, for `predict` */
+    double *loglik;       /* n: log density of the targets, which `predict` fills in here as well;
+                           * or NULL */
 } sgfs_afar;
 
 /* How the scores of one parameter block are handed over. */

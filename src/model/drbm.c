@@ -195,6 +195,7 @@ static void predict(const sgfs_model *m, const double *theta, const sgfs_batch *
     sgfsi_gemm_nt(m->ctx.device, b->n, is->H, is->p, 1.0, b->x, theta, 0.0, scratch);
     sgfsi_boltzmann machine = machine_at(is, theta, b->n, scratch);
     machine.P = out;
+    if (b->afar != NULL) machine.own = b->afar->target, machine.loglik = b->afar->loglik;
     sgfsi_boltzmann_of(m->ctx.device, &machine);
 }
 

@@ -298,9 +298,19 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
 static void predict(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *out,
                     double *scratch) {
     const sgfsi_mlp *s = m->state;
-    double *eta = scratch + b->n * sgfsi_network_scratch(&s->net);
+    double *eta = b->afar != NULL ? out : scratch + b->n * sgfsi_network_scratch(&s->net);
     sgfsi_network_forward(&s->net, m->ctx.device, theta, b, NULL, eta, scratch);
-    s->readout->predict(m, b->n, eta, out);
+    if (b->afar == NULL) {
+        s->readout->predict(m, b->n, eta, out);
+        return;
+    }
+    const sgfsi_classes c = {.n = b->n,
+                             .K = last_layer(s)->out,
+                             .E = out,
+                             .own = b->afar->target,
+                             .loglik = b->afar->loglik,
+                             .plain = true};
+    sgfsi_classes_of(m->ctx.device, &c);
 }
 
 static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *A,

@@ -177,6 +177,11 @@ void cuda_slope(const sgfs_device *dev, sgfsi_unit unit, int64_t n, int64_t h, c
 void cuda_classes(const sgfs_device *dev, const sgfsi_classes *c);
 void cuda_boltzmann(const sgfs_device *dev, const sgfsi_boltzmann *b);
 
+/* cuda_predict.cu */
+void cuda_collect(const sgfs_device *dev, const sgfsi_collected *c);
+void cuda_pick(const sgfs_device *dev, int64_t rows, int64_t room, int64_t n, const double *A,
+               int64_t count, const int64_t *rank, double *out);
+
 /* cuda_walk.cu */
 void cuda_walk(const sgfs_device *dev, const sgfsi_walk_law *law, int64_t chains,
                sgfsi_walk *walks);

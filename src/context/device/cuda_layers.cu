@@ -63,9 +63,9 @@ __global__ static void classes(sgfsi_classes c, double *loglik) {
     int64_t i = item();
     if (i >= c.n) return;
     double *e = c.E + i * c.K;
-    int64_t own = static_cast<int64_t>(c.own[i / c.each]);
+    int64_t own = c.own != nullptr ? static_cast<int64_t>(c.own[i / c.each]) : -1;
     double logp = normalise(c.K, c.further, own, e);
-    for (int64_t k = 0; k < c.K; k++) e[k] = (k == own ? 1 : 0) - e[k];
+    for (int64_t k = 0; !c.plain && k < c.K; k++) e[k] = (k == own ? 1 : 0) - e[k];
     if (loglik != nullptr) loglik[i] = logp;
 }
 
@@ -74,7 +74,7 @@ void cuda_classes(const sgfs_device *dev, const sgfsi_classes *c) {
     sgfsi_classes with = *c;
     if (with.each == 0) with.each = 1;
     if (!begin(l, 3 * c->n)) return lose(c->loglik, c->loglik != nullptr ? c->n : 0);
-    with.own = there(l, c->n / with.each, c->own);
+    if (c->own != nullptr) with.own = there(l, c->n / with.each, c->own);
     double *loglik = c->loglik != nullptr ? there_or_room(l, c->n, c->loglik) : nullptr;
     EACH(l, classes, c->n, with, loglik);
     if (loglik != nullptr) bring(l, c->n, loglik, c->loglik);

@@ -413,6 +413,8 @@ static sgfsi_device_ops table(void) {
     ops.drop_rows = cuda_drop_rows;
     ops.gather = cuda_gather;
     ops.scale_rows = cuda_scale_rows;
+    ops.collect = cuda_collect;
+    ops.pick = cuda_pick;
     ops.walk = cuda_walk;
     ops.keep_glm = cuda_keep_glm;
     ops.drop_glm = cuda_drop_glm;

@@ -71,17 +71,18 @@ static void look_at(const sgfs_device *dev, const sgfsi_classes *c, int64_t firs
     double level[TILE], rest[TILE], *E = c->E + first * K;
     for (int64_t i = 0; i < n; i++) {
         double *e = E + i * K, most = largest(K, c->further, e);
-        const int64_t own = (int64_t)c->own[(first + i) / each];
+        const int64_t own = c->own != NULL ? (int64_t)c->own[(first + i) / each] : -1;
         lower(K, most, e);
         level[i] = own < 0 ? -INFINITY : own < K ? e[own] : -most;
         rest[i] = -most;
     }
     sgfsi_exp(dev, n * K, E, E);
     for (int64_t i = 0; i < n; i++) {
-        const int64_t own = (int64_t)c->own[(first + i) / each];
+        const int64_t own =
+            c->plain || c->own == NULL ? -1 : (int64_t)c->own[(first + i) / each];
         double *e = E + i * K, sum = c->further ? exp(rest[i]) : 0;
         for (int64_t k = 0; k < K; k++) sum += e[k];
-        double scale = -1 / sum;
+        double scale = (c->plain ? 1 : -1) / sum;
         for (int64_t k = 0; k < K; k++) e[k] *= scale;
         if (own >= 0 && own < K) e[own] += 1;
         if (c->loglik != NULL) c->loglik[first + i] = level[i] - log(sum);
