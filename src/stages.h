@@ -221,9 +221,10 @@ typedef struct sgfs_model_kind {
     /* Doubles that it wants for K places and n rows. */
     int64_t (*many_scratch)(const sgfs_model *m, int64_t count, int64_t n);
     /* Of a batch that is afar, whose scores are errors times rows of x: errors E (n x (K rows of the
-     * block)) and log densities loglik (n x K) at K places, both there. NULL: `scores` says them
-     * place by place. */
-    void (*errors)(const sgfs_model *m, const sgfs_batch *b, int64_t K, double *E, double *loglik);
+     * block)) and log densities loglik (n x K) at K places, both there; brief: E is room, and may
+     * be anything. NULL: `scores` says them place by place. */
+    void (*errors)(const sgfs_model *m, const sgfs_batch *b, int64_t K, bool brief, double *E,
+                   double *loglik);
     const sgfs_glm_kind *glm; /* for a device that has all rows; NULL: the host makes these sums */
     /* From the scale the chain lives on to the user's; NULL: they are the same. */
     void (*to_user)(const sgfs_model *m, const double *theta, double *user);

@@ -156,7 +156,7 @@ static void look(const sgfs_model *m, const double *theta, const sgfs_batch *b, 
     sgfsi_softmax_of(m->ctx.device, &known);
 }
 
-static void errors(const sgfs_model *m, const sgfs_batch *b, int64_t K, double *E,
+static void errors(const sgfs_model *m, const sgfs_batch *b, int64_t K, bool brief, double *E,
                    double *loglik) {
     const softmax *s = m->state;
     const sgfsi_classes c = {.n = b->n * K,
@@ -165,7 +165,8 @@ static void errors(const sgfs_model *m, const sgfs_batch *b, int64_t K, double *
                              .own = b->afar->target,
                              .loglik = loglik,
                              .further = s->reference >= 0,
-                             .each = K};
+                             .each = K,
+                             .brief = brief};
     sgfsi_gemm_nt(m->ctx.device, b->n, K * s->rows, b->p, 1.0, b->x, b->afar->theta, 0.0, E);
     sgfsi_classes_of(m->ctx.device, &c);
 }

@@ -7,6 +7,9 @@
  *
  *     A = sum_i w_i sum_k p_ik g_i(k) g_i(k)' = sum_k B_k'B_k,   B_k = sqrt(w_i p_ik) g_i(k)
  *
+ * or, of a regression with scores e (x) x, the blocks X' diag(w P_k) X of its classes less
+ * sum_i w_i (P_i (x) x_i) (P_i (x) x_i)'.
+ *
  * Blocks begin at rows that the sizes alone decide, and follow each other: two passes have the same
  * bits, whatever else goes on.
  */

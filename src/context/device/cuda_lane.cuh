@@ -139,6 +139,12 @@ __device__ static inline int64_t item(void) {
     return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 }
 
+/* n / by, n not below 0: of numbers of 32 bits that takes a quarter of the time. */
+__device__ static inline int64_t divide(int64_t n, int64_t by) {
+    if ((n | by) >> 32 != 0) return n / by;
+    return static_cast<uint32_t>(n) / static_cast<uint32_t>(by);
+}
+
 /* cuda_rows.cu */
 /* Rows at[0..n), on the GPU, of all that are kept, or n from `first` on, `stride` numbers from one
  * to the next with zeros at their ends. */

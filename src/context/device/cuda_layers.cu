@@ -59,14 +59,36 @@ __device__ static double normalise(int64_t K, bool further, int64_t own, double 
     return level - log(sum);
 }
 
-__global__ static void classes(sgfsi_classes c, double *loglik) {
-    int64_t i = item();
-    if (i >= c.n) return;
-    double *e = c.E + i * c.K;
-    int64_t own = c.own != nullptr ? static_cast<int64_t>(c.own[i / c.each]) : -1;
+/* e: row i, where it is. */
+__device__ static void look_at(const sgfsi_classes &c, int64_t i, double *e, double *loglik) {
+    int64_t own = c.own != nullptr ? static_cast<int64_t>(c.own[divide(i, c.each)]) : -1;
     double logp = normalise(c.K, c.further, own, e);
-    for (int64_t k = 0; !c.plain && k < c.K; k++) e[k] = (k == own ? 1 : 0) - e[k];
+    for (int64_t k = 0; !c.plain && !c.brief && k < c.K; k++) e[k] = (k == own ? 1 : 0) - e[k];
     if (loglik != nullptr) loglik[i] = logp;
+}
+
+/* Rows that a block of threads has in shared memory, each of an odd length, so that they begin at
+ * other banks, while numbers go there and back side by side; 0: they are too long. */
+static int64_t row_room(int64_t K) {
+    return K <= 22 ? K | 1 : 0;
+}
+
+__global__ static void classes(sgfsi_classes c, int64_t room, double *loglik) {
+    POOL(pool);
+    const int64_t first = static_cast<int64_t>(blockIdx.x) * THREADS, i = item();
+    const int64_t numbers = (c.n - first < THREADS ? c.n - first : THREADS) * c.K;
+    double *E = c.E + first * c.K, *e = room > 0 ? pool + threadIdx.x * room : c.E + i * c.K;
+    for (int64_t t = threadIdx.x; room > 0 && t < numbers; t += THREADS) {
+        int64_t row = divide(t, c.K);
+        pool[row * room + t - row * c.K] = E[t];
+    }
+    __syncthreads();
+    if (i < c.n) look_at(c, i, e, loglik);
+    __syncthreads();
+    for (int64_t t = threadIdx.x; room > 0 && !c.brief && t < numbers; t += THREADS) {
+        int64_t row = divide(t, c.K);
+        E[t] = pool[row * room + t - row * c.K];
+    }
 }
 
 void cuda_classes(const sgfs_device *dev, const sgfsi_classes *c) {
@@ -76,7 +98,10 @@ void cuda_classes(const sgfs_device *dev, const sgfsi_classes *c) {
     if (!begin(l, 3 * c->n)) return lose(c->loglik, c->loglik != nullptr ? c->n : 0);
     if (c->own != nullptr) with.own = there(l, c->n / with.each, c->own);
     double *loglik = c->loglik != nullptr ? there_or_room(l, c->n, c->loglik) : nullptr;
-    EACH(l, classes, c->n, with, loglik);
+    const int64_t room = row_room(c->K);
+    if (c->n > 0)
+        TOGETHER_IN(l, classes, pieces(c->n, THREADS), THREADS, 8 * THREADS * room, with, room,
+                    loglik);
     if (loglik != nullptr) bring(l, c->n, loglik, c->loglik);
 }
 
@@ -130,12 +155,83 @@ __global__ static void boltzmann(sgfsi_boltzmann b, double *loglik) {
     }
 }
 
+/* The same for many rows, which leave no thread idle: a block has as many rows as it has threads for
+ * their classes, and each thread goes from unit to unit. log(1 + q) = sum_j log(1 + t_j), as on the
+ * host; a sum of 512 units lets 1 + q stay a number. */
+static constexpr int UNITS = 512;
+
+__global__ static void boltzmann_rows(sgfsi_boltzmann b, int rows, double *loglik) {
+    __shared__ double e[SGFSI_MOST_CLASSES], top[THREADS], scale[THREADS];
+    const int64_t H = b.H, K = b.K, first = static_cast<int64_t>(blockIdx.x) * rows;
+    const int here = b.n - first < rows ? static_cast<int>(b.n - first) : rows;
+    const int numbers = here * static_cast<int>(K), me = static_cast<int>(threadIdx.x);
+    for (int t = me; t < numbers; t += THREADS) {
+        const int64_t i = first + t / K, k = t % K;
+        double sum = b.B != nullptr ? b.B[k] : 0, positive = 0, q = 0;
+        for (int64_t j = 0; j < H; j++) {
+            double a = b.S[i * H + j] + b.U[j * K + k], s = exp(-fabs(a));
+            positive += fmax(a, 0.0);
+            q += q * s + s;
+            if ((j + 1) % UNITS == 0) sum += log1p(q), q = 0;
+        }
+        e[t] = sum + positive + log1p(q);
+    }
+    __syncthreads();
+    for (int r = me; r < here; r += THREADS) {
+        double most = e[r * K];
+        for (int64_t k = 1; k < K; k++) most = fmax(most, e[r * K + k]);
+        top[r] = most;
+    }
+    __syncthreads();
+    for (int t = me; t < numbers; t += THREADS) e[t] -= top[t / K];
+    __syncthreads();
+    for (int r = me; r < here; r += THREADS) {
+        int64_t own = b.own != nullptr ? static_cast<int64_t>(b.own[first + r]) : -1;
+        top[r] = own >= 0 ? e[r * K + own] : -INFINITY;
+    }
+    __syncthreads();
+    for (int t = me; t < numbers; t += THREADS) e[t] = exp(e[t]);
+    __syncthreads();
+    for (int r = me; r < here; r += THREADS) {
+        double sum = 0;
+        for (int64_t k = 0; k < K; k++) sum += e[r * K + k];
+        scale[r] = sum;
+        if (loglik != nullptr) loglik[first + r] = top[r] - log(sum);
+    }
+    __syncthreads();
+    for (int t = me; t < numbers; t += THREADS) {
+        const int64_t i = first + t / K, k = t % K;
+        const int64_t own = b.own != nullptr ? static_cast<int64_t>(b.own[i]) : -1;
+        const double P = e[t] / scale[t / K], error = (k == own ? 1 : 0) - P;
+        if (b.P != nullptr) b.P[i * K + k] = P;
+        if (b.E != nullptr) b.E[i * K + k] = error;
+        for (int64_t j = 0; b.EU != nullptr && j < H; j++) {
+            double a = b.S[i * H + j] + b.U[j * K + k], s = exp(-fabs(a));
+            b.EU[(i * H + j) * K + k] = error * ((a >= 0 ? 1 : s) / (1 + s));
+        }
+    }
+    __syncthreads();
+    for (int64_t t = me; b.EU != nullptr && t < here * H; t += THREADS) {
+        const double *from = b.EU + (first * H + t) * K;
+        double sum = 0;
+        for (int64_t k = 0; k < K; k++) sum += from[k];
+        b.ES[first * H + t] = sum;
+    }
+}
+
+/* So few that every multiprocessor has a block of `boltzmann` or two. */
+static constexpr int64_t FEW_ROWS = 2048;
+
 void cuda_boltzmann(const sgfs_device *dev, const sgfsi_boltzmann *b) {
     lane *l = lane_of(dev);
     sgfsi_boltzmann with = *b;
     if (!begin(l, 3 * b->n)) return lose(b->loglik, b->loglik != nullptr ? b->n : 0);
     if (b->own != nullptr) with.own = there(l, b->n, b->own);
     double *loglik = b->loglik != nullptr ? there_or_room(l, b->n, b->loglik) : nullptr;
-    if (b->n > 0) TOGETHER(l, boltzmann, b->n, WARP * WARPS, with, loglik);
+    int rows = THREADS / static_cast<int>(b->K);
+    if (rows == 0) rows = 1;
+    if (b->n > FEW_ROWS)
+        TOGETHER(l, boltzmann_rows, pieces(b->n, rows), THREADS, with, rows, loglik);
+    else if (b->n > 0) TOGETHER(l, boltzmann, b->n, WARP * WARPS, with, loglik);
     if (loglik != nullptr) bring(l, b->n, loglik, b->loglik);
 }

@@ -152,6 +152,7 @@ typedef struct sgfsi_classes {
     bool further;      /* there is one class more, number K, whose eta is 0 */
     int64_t each;      /* so many rows in turn have the same number of `own`; 0: one */
     bool plain;        /* E becomes p_k; own may be NULL: unknown */
+    bool brief;        /* nobody looks at E any more */
 } sgfsi_classes;
 
 /* What some draws say of rows, for predictions; all of it in the device's memory. Of K = 1 number a
