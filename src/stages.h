@@ -49,8 +49,9 @@ typedef struct sgfs_batch {
     double gamma; /* Cov(N gbar) = (gamma - 1) N Cov(g): belongs to the way the rows were drawn */
 } sgfs_batch;
 
-/* A batch of a pass or of predictions that a device makes (posterior/far_pass.h): its weights and all other vectors
- * that go with it lie in the device's memory, y excepted, which is not looked at. */
+/* A batch of a pass or of predictions that a device makes (posterior/far_pass.h): its weights and
+ * all other vectors that go with it lie in the device's memory, y excepted, which is not looked
+ * at. */
 typedef struct sgfs_afar {
     const double *theta;  /* D, or K x D */
     const double *target; /* n: what the model makes of each y (far_target of model.h); NULL: they
@@ -220,9 +221,9 @@ typedef struct sgfs_model_kind {
     void (*many)(const sgfs_model *m, const sgfs_batch *b, const sgfs_places *at);
     /* Doubles that it wants for K places and n rows. */
     int64_t (*many_scratch)(const sgfs_model *m, int64_t count, int64_t n);
-    /* Of a batch that is afar, whose scores are errors times rows of x: errors E (n x (K rows of the
-     * block)) and log densities loglik (n x K) at K places, both there; brief: E is room, and may
-     * be anything. NULL: `scores` says them place by place. */
+    /* Of a batch that is afar, whose scores are errors times rows of x: errors E (n x (K rows of
+     * the block)) and log densities loglik (n x K) at K places, both there; brief: E is room, and
+     * may be anything. NULL: `scores` says them place by place. */
     void (*errors)(const sgfs_model *m, const sgfs_batch *b, int64_t K, bool brief, double *E,
                    double *loglik);
     const sgfs_glm_kind *glm; /* for a device that has all rows; NULL: the host makes these sums */

@@ -19,8 +19,8 @@ typedef struct sgfsi_far_rows {
     double *weight, *root; /* N, and their square roots; NULL: each row counts once */
 } sgfsi_far_rows;
 
-/* m->kept and m->far_rows, where its device keeps its rows, and for the former all of them belong to the
- * data; else they stay NULL. */
+/* m->kept and m->far_rows, where its device keeps its rows; for the former all of them belong to
+ * the data. Else they stay NULL. */
 sgfs_status sgfsi_kept_open(sgfs_model *m, sgfs_err *err);
 /* The link's sums at K places (theta: K x D): loglik (K), G (K x D; NULL: not wanted) and, for the
  * first of them, info (D x D lower; or NULL). They say what rows say after sgfsi_kept_finish of

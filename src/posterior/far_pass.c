@@ -138,7 +138,8 @@ static sgfs_status add_scores(sgfsi_far_pass *f, const sgfs_batch *b, bool gradi
     sgfs_status status = m->kind->scores(m, b->afar->theta, b, &s, f->room, err);
     if (status != SGFS_OK) return status;
     if (b->weight != NULL) weigh(f, b->n, b->weight, &s);
-    if (b->weight != NULL) m->ctx.device->ops->scale_rows(m->ctx.device, b->n, 1, b->weight, s.loglik);
+    if (b->weight != NULL)
+        m->ctx.device->ops->scale_rows(m->ctx.device, b->n, 1, b->weight, s.loglik);
     sgfsi_outer_sums(m->ctx.device, 1, &loglik, 1.0, 1.0, f->ones, sums);
     if (gradient) sgfsi_scores_sum(m->ctx.device, &s, 1.0, 1.0, f->ones, sums + 1);
     return SGFS_OK;

@@ -161,8 +161,7 @@ sgfs_status sgfsi_far_predictor_add(sgfsi_far_predictor *f, int64_t count, const
     const bool densities = f->known && !is_two(f->m);
     for (int64_t first = 0; first < count; first += TOGETHER) {
         int64_t some = count - first < TOGETHER ? count - first : TOGETHER;
-        for (int64_t k = 0; k < some; k++)
-            stage(f, draw[first + k].theta, f->staged + k * f->each);
+        for (int64_t k = 0; k < some; k++) stage(f, draw[first + k].theta, f->staged + k * f->each);
         sgfsi_put(dev, some * f->each, f->staged, f->theta);
         for (int64_t k = 0; k < some; k += f->together) {
             int64_t these = some - k < f->together ? some - k : f->together;

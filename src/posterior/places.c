@@ -22,7 +22,8 @@ sgfs_status sgfsi_places_open(sgfsi_places *p, const sgfs_model *m, int64_t most
     if (f->far != NULL) status = sgfsi_far_open(&f->far, m, 2 * most, false, arena, err);
     if (status != SGFS_OK) return status;
     if (f->far != NULL)
-        return SGFSI_ROOM(arena, 2 * most * m->D, &p->theta) && SGFSI_ROOM(arena, 2 * most, &p->sums)
+        return SGFSI_ROOM(arena, 2 * most * m->D, &p->theta) &&
+                       SGFSI_ROOM(arena, 2 * most, &p->sums)
                    ? SGFS_OK
                    : sgfsi_fail_memory(err, "a pass over the data");
     bool singly = m->kind->many == NULL;

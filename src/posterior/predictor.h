@@ -56,7 +56,7 @@ typedef struct sgfsi_predictor {
                                        * most x stride */
     int64_t stride;
     double *normal, *uniform, *drawing; /* most each: predictive draws */
-    struct sgfsi_far_predictor *far; /* a device does it (far_predictor.h); NULL: the host */
+    struct sgfsi_far_predictor *far;    /* a device does it (far_predictor.h); NULL: the host */
     double *scratch;
     double *eta, *coefficients; /* most x SGFSI_MANY, p x SGFSI_MANY; NULL: a draw at a time */
     /* Rows of mostly zeros are taken sparse: room for a quarter of their numbers, or NULL. */
@@ -69,8 +69,8 @@ typedef struct sgfsi_predictor {
 /* Are the model's own parameters what draws hold? SGFS_EUSAGE when not. */
 sgfs_status sgfsi_predictor_check(const sgfs_model *m, sgfs_err *err);
 
-/* Room for `most` rows, and for the numbers of `keep` draws where quantiles are wanted. Rows are the
- * device's of m where that fits (far_predictor.h): then sgfsi_predictor_finish comes before
+/* Room for `most` rows, and for the numbers of `keep` draws where quantiles are wanted. The device
+ * of m does the work where it can (far_predictor.h): then sgfsi_predictor_finish comes before
  * anything is read, and sgfsi_predictor_kept cannot. */
 sgfs_status sgfsi_predictor_open(sgfsi_predictor *p, const sgfs_model *m, int64_t most,
                                  int64_t keep, sgfsi_arena *arena, sgfs_err *err);

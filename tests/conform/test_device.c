@@ -673,20 +673,15 @@ static void test_errors_of_classes(void **state) {
     }
 }
 
-/* With a class more whose level is 0, rows that share their class, probabilities in place of errors,
- * and more classes than a GPU has in shared memory. */
+/* With a class more whose level is 0, rows that share their class, probabilities in place of
+ * errors, and more classes than a GPU has in shared memory. */
 static void check_classes(const sgfs_device *dev, int K, int each, bool further) {
     enum { n = 300 };
     double *eta = numbers(n * K, 117), *E = copy_of(eta, n * K), *P = copy_of(eta, n * K);
     double *level = zeros(K + 1), own[n], loglik[n], again[n], brief[n];
     for (int i = 0; i < n; i++) own[i] = i % (K + 1 + further) - 1;
-    sgfsi_classes c = {.n = n,
-                       .K = K,
-                       .E = E,
-                       .own = own,
-                       .loglik = loglik,
-                       .further = further,
-                       .each = each};
+    sgfsi_classes c = {
+        .n = n, .K = K, .E = E, .own = own, .loglik = loglik, .further = further, .each = each};
     sgfsi_classes_of(dev, &c);
     c.E = P, c.loglik = again, c.plain = true;
     sgfsi_classes_of(dev, &c);

@@ -38,7 +38,11 @@ static void write_rows(void) {
                 eta < -0.4  ? "low"
                 : eta < 0.5 ? "middle"
                             : "high",
-                c, five < 0 ? 0 : five > 4 ? 4 : five, 3 + eta, (int)(i % 4));
+                c,
+                five < 0   ? 0
+                : five > 4 ? 4
+                           : five,
+                3 + eta, (int)(i % 4));
     }
     fclose(f);
 }
@@ -175,8 +179,8 @@ static void check_places(const shape *is, int64_t most) {
         assert_true((p.full.far != NULL) == (side == 1));
         assert_int_equal(sgfsi_places_eval(&p, K, theta, lp[side], G + side * K * D, &err),
                          SGFS_OK);
-        assert_int_equal(
-            sgfsi_places_pairs(&p, theta, K, U, plus[side], minus[side], &err), SGFS_OK);
+        assert_int_equal(sgfsi_places_pairs(&p, theta, K, U, plus[side], minus[side], &err),
+                         SGFS_OK);
         double *alone = zeros(K);
         assert_int_equal(sgfsi_places_eval(&p, K, theta, alone, NULL, &err), SGFS_OK);
         compare(is, "log densities alone", K, alone, lp[side]);
@@ -259,7 +263,6 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_many_places),
         cmocka_unit_test(test_what_the_device_cannot_the_host_does),
     };
-    return getenv("SGFS_PRETENDED_LOSS") != NULL
-               ? cmocka_run_group_tests(lost, setup, teardown)
-               : cmocka_run_group_tests(tests, setup, teardown);
+    return getenv("SGFS_PRETENDED_LOSS") != NULL ? cmocka_run_group_tests(lost, setup, teardown)
+                                                 : cmocka_run_group_tests(tests, setup, teardown);
 }

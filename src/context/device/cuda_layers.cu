@@ -155,9 +155,9 @@ __global__ static void boltzmann(sgfsi_boltzmann b, double *loglik) {
     }
 }
 
-/* The same for many rows, which leave no thread idle: a block has as many rows as it has threads for
- * their classes, and each thread goes from unit to unit. log(1 + q) = sum_j log(1 + t_j), as on the
- * host; a sum of 512 units lets 1 + q stay a number. */
+/* The same for many rows, which leave no thread idle: a block has as many rows as it has threads
+ * for their classes, and each thread goes from unit to unit. log(1 + q) = sum_j log(1 + t_j), as on
+ * the host; a sum of 512 units lets 1 + q stay a number. */
 static constexpr int UNITS = 512;
 
 __global__ static void boltzmann_rows(sgfsi_boltzmann b, int rows, double *loglik) {

@@ -158,9 +158,9 @@ typedef struct sgfsi_classes {
 /* What some draws say of rows, for predictions; all of it in the device's memory. Of K = 1 number a
  * row it is the predictor of the second of two labels, of which both have a probability. */
 typedef struct sgfsi_collected {
-    int64_t n, K, draws; /* rows; numbers of each at each draw */
-    int64_t first, room; /* draws before these; from one row of `kept` to the next */
-    const double *P;     /* n x draws x K: probabilities, or predictors */
+    int64_t n, K, draws;  /* rows; numbers of each at each draw */
+    int64_t first, room;  /* draws before these; from one row of `kept` to the next */
+    const double *P;      /* n x draws x K: probabilities, or predictors */
     const double *loglik; /* n x draws, of the row's own label; NULL: unknown, or K = 1 */
     const double *own;    /* n: 1, 0 or -1, unknown; of K = 1, or NULL */
     double *kept;         /* n x K x room: P, draws side by side */
@@ -300,8 +300,8 @@ typedef struct sgfsi_device_ops {
      * of `get` from either memory. */
     void (*scale_rows)(SGFSI_HERE, int64_t n, int64_t k, const double *w, double *P);
     /* For predictions of labels (posterior/far_predictor.h), both or neither: draws are added up;
-     * and out (rows x count) = the number of rank rank[j], from 0, among the n first numbers of each
-     * row of A, whose rows are `room` numbers apart. rank is the host's; SGFSI_MOST_RANKS at
+     * and out (rows x count) = the number of rank rank[j], from 0, among the n first numbers of
+     * each row of A, whose rows are `room` numbers apart. rank is the host's; SGFSI_MOST_RANKS at
      * most. */
     void (*collect)(SGFSI_HERE, const sgfsi_collected *c);
     void (*pick)(SGFSI_HERE, int64_t rows, int64_t room, int64_t n, const double *A, int64_t count,

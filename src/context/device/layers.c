@@ -78,8 +78,7 @@ static void look_at(const sgfs_device *dev, const sgfsi_classes *c, int64_t firs
     }
     sgfsi_exp(dev, n * K, E, E);
     for (int64_t i = 0; i < n; i++) {
-        const int64_t own =
-            c->plain || c->own == NULL ? -1 : (int64_t)c->own[(first + i) / each];
+        const int64_t own = c->plain || c->own == NULL ? -1 : (int64_t)c->own[(first + i) / each];
         double *e = E + i * K, sum = c->further ? exp(rest[i]) : 0;
         for (int64_t k = 0; k < K; k++) sum += e[k];
         double scale = (c->plain ? 1 : -1) / sum;

@@ -69,8 +69,7 @@ static sgfs_config *recall_config(const sgfs_draws *draws, const char *device, s
         status = sgfsi_fail(err, SGFS_ERUNFILE, "The run does not say what its options were.");
     if (status == SGFS_OK) status = sgfsi_reopen_choices(old, draws, "model.", err);
     if (status == SGFS_OK) status = sgfsi_reopen_choices(old, draws, "data.", err);
-    if (status == SGFS_OK)
-        status = sgfs_config_set(old, "run.device", device, err);
+    if (status == SGFS_OK) status = sgfs_config_set(old, "run.device", device, err);
     if (status == SGFS_OK) return old;
     sgfs_config_free(old);
     return NULL;

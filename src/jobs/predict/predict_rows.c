@@ -39,8 +39,7 @@ static sgfsi_workspace *take_workspace(sgfsi_predict *p, sgfs_err *err) {
     if (w == NULL) return sgfsi_fail_memory(err, "predictions"), NULL;
     sgfs_status status = sgfsi_newrows_memory_room(&p->rows, p->most, &w->in, &w->arena, err);
     if (status == SGFS_OK)
-        status =
-            sgfsi_predictor_open(&w->predictor, p->model, p->most, p->draws, &w->arena, err);
+        status = sgfsi_predictor_open(&w->predictor, p->model, p->most, p->draws, &w->arena, err);
     if (status != SGFS_OK) return sgfsi_workspaces_free(w), NULL;
     w->predictor.seed = p->seed;
     memcpy(w->predictor.at, p->at, sizeof p->at);
