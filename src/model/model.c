@@ -185,6 +185,7 @@ sgfs_model sgfsi_model_on(const sgfs_model *m, const sgfs_data *data) {
     other.gatherer.kept = NULL; /* these may have another scale */
     other.gatherer.whole = false;
     other.kept = NULL;
+    other.far_rows = NULL;
     return other;
 }
 
@@ -231,12 +232,14 @@ const sgfs_model *sgfsi_model_near(const sgfs_model *m, sgfsi_arena *arena) {
     *other = view_of(m);
     other->ctx.device = m->ctx.near;
     other->gatherer = (sgfsi_gatherer){.device = m->ctx.near};
+    other->far_rows = NULL;
     return other;
 }
 
 const double *sgfsi_model_there(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                                 double **workspace) {
     if (b->room == NULL) return theta;
+    if (b->afar != NULL) return *workspace = b->room, b->afar->theta;
     sgfsi_put(m->ctx.device, m->D, theta, b->room);
     *workspace = b->room + m->D;
     return b->room;

@@ -188,7 +188,8 @@ inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *is, const voi
 enum cudaMemcpyKind {
     cudaMemcpyHostToDevice,
     cudaMemcpyDeviceToHost,
-    cudaMemcpyDeviceToDevice
+    cudaMemcpyDeviceToDevice,
+    cudaMemcpyDefault
 };
 inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind) {
     std::memcpy(to, from, bytes);
