@@ -142,6 +142,8 @@ void *cuda_keep_rows(const sgfs_device *dev, const sgfsi_stored *rows);
 void cuda_drop_rows(const sgfs_device *dev, void *kept);
 void cuda_gather(const sgfs_device *dev, const void *kept, const int64_t *row, int64_t first,
                  int64_t n, double *X);
+void cuda_fetch(const sgfs_device *dev, const void *kept, const int64_t *row, int64_t first,
+                int64_t n, double *x);
 void cuda_softmax(const sgfs_device *dev, const sgfsi_softmax *s);
 void cuda_unit_less(const sgfs_device *dev, int64_t n, int64_t k, const double *at, double *P);
 void cuda_outer(const sgfs_device *dev, const sgfsi_outer *o, double *B, int64_t stride);
@@ -154,6 +156,9 @@ void cuda_outer_sums(const sgfs_device *dev, int64_t count, const sgfsi_outer *o
                      double b, const double *ones, double *y);
 void cuda_outer_squares(const sgfs_device *dev, int64_t count, const sgfsi_outer *o, double *room,
                         int64_t size, double *ss);
+
+/* cuda_measure.cu */
+void cuda_measure(const sgfs_device *dev, const void *kept, sgfsi_measured *m);
 
 /* cuda_glm.cu */
 void *cuda_keep_glm(const sgfs_device *dev, const void *kept, const sgfsi_glm *glm);
