@@ -230,8 +230,9 @@ static sgfs_status transform(sgfs_data *d, sgfsi_recipe **r, const double **weig
     const sgfsi_beside beside = {d->y, *weights, *exposure};
     sgfsi_transformed done = {.rows = d->N};
     sgfs_status status = sgfsi_recipe_new(r, cfg, &d->table, false, &own);
-    bool as_it_is = status != SGFS_OK || sgfsi_recipe_selects(*r);
-    if (sgfsi_data_is_far(d) && (!as_it_is || sgfsi_na_of(cfg) != SGFSI_NA_ERROR))
+    bool na = sgfsi_na_of(cfg) != SGFSI_NA_ERROR;
+    if (status == SGFS_OK && sgfsi_data_is_far(d) &&
+        (na || sgfsi_recipe_looks(*r) > 0 || !sgfsi_recipe_selects(*r)))
         status = sgfsi_fail(&own, SGFS_EUSAGE,
                             "rows on a GPU stay as they are: --drop leaves columns out, and "
                             "--split, --limit and --keep-classes rows. Change them there before "

@@ -42,7 +42,8 @@ __global__ static void sum_blocks(tile t) {
     double bad = 0, first = INFINITY;
     for (int64_t i = from; i < end; i++) {
         double v = x[i * t.features], w = t.weight != nullptr ? t.weight[i] : 1;
-        if (!(fabs(v) < INFINITY) && bad++ == 0) first = static_cast<double>((t.first + i) * t.features + j);
+        if (!(fabs(v) < INFINITY) && bad++ == 0)
+            first = static_cast<double>((t.first + i) * t.features + j);
         if (w == 0) continue;
         count = sum_of(count, w);
         sum = sum_of(sum, product(w, v));
