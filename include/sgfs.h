@@ -195,12 +195,12 @@ typedef struct sgfs_device_array {
 
 /* The caller's arrays, borrowed: they must outlive the data handle and must not change. */
 typedef struct sgfs_arrays {
-    size_t size; /* sizeof(sgfs_arrays): tells versions apart; or 0, for the fields of 0.1 */
+    size_t size; /* sizeof(sgfs_arrays): tells versions apart; or 0, for the fields before device */
     int64_t rows, cols;
-    const double *x; /* rows x cols, row-major; exactly one of x, x32, csr_start and device_x */
-    const float *x32;         /* rows x cols, row-major; or NULL */
-    int64_t row_stride;       /* elements from one row to the next; 0 means cols */
-    const double *y;          /* rows */
+    const double *x;    /* rows x cols, row-major; exactly one of x, x32, csr_start and device_x */
+    const float *x32;   /* rows x cols, row-major; or NULL */
+    int64_t row_stride; /* elements from one row to the next; 0 means cols */
+    const double *y;    /* rows */
     const char *const *names; /* cols column names, or NULL for x1, x2, ... */
     const char *target_name;  /* or NULL for "y" */
     /* Rows without their zeros: row i has csr_value[k] in column csr_col[k] (from 0, increasing),
@@ -212,7 +212,7 @@ typedef struct sgfs_arrays {
     const double *exposure; /* rows: above 0, for models of counts; or NULL */
     /* The GPU on which the arrays below lie, "cuda" or "cuda:1"; NULL: there are none. The rows
      * stay there (docs/gpu.md), and each of the others, a number for each row, stands for that of
-     * its name above and comes to the host. These fields are looked at only with a size. */
+     * its name above and comes to the host. They are looked at only where `size` is given. */
     const char *device;
     sgfs_device_array device_x, device_y, device_weights, device_exposure;
 } sgfs_arrays;

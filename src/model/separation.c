@@ -51,8 +51,7 @@ static sgfs_status ask_ranges(const sgfs_model *m, double *least, double *most, 
     const sgfs_data *d = m->data;
     int64_t *row = malloc((size_t)d->N * sizeof *row), at = d->p - d->features;
     double *y = malloc((size_t)d->N * sizeof *y);
-    sgfs_status status =
-        row != NULL && y != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
+    sgfs_status status = row != NULL && y != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
     if (status == SGFS_OK) sgfsi_data_rows_range(d, 0, d->N, NULL, y);
     for (int64_t c = 0; c < m->labels.count && status == SGFS_OK; c++) {
         int64_t n = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * gatherer.c: rows for a device that keeps a copy of all of them, or has them anyway (far.c), and
- * gathers batches from it (context/device/device.h). Devices on the host have no such copy: gather.c reads the table.
+ * gatherer.c: rows for a device that keeps a copy of all of them (context/device/device.h), or has
+ * them anyway (far.c), and gathers batches from it. Devices on the host have no such copy: gather.c
+ * reads the table.
  */
 #include "base/memory.h"
 #include "rows/rows.h"

@@ -153,13 +153,24 @@ def case_rows_apart(sgfs):
         assert np.array_equal(draws(sgfs, "logistic", *here, **same), draws(sgfs, "logistic", *there, **same))
 
 
+def case_model_of_ones_own(sgfs):
+    """What the processor does of it: rows come from the GPU, some at a time."""
+    import numpy as np
+
+    X, y = rows()
+    own = sgfs.Model(lambda theta, X, y: -(y - X @ theta) ** 2 / 2,
+                     lambda theta, X, y: (y - X @ theta)[:, None] * X, dim=lambda columns: columns)
+    same = {"sampler": "sgld", "epsilon": 1e-3, "batch": 50, "warmup": 10, "draws": 20}
+    assert np.array_equal(draws(sgfs, own, X, y, **same), draws(sgfs, own, Far(X), Far(y), **same))
+
+
 def case_freed_once(sgfs):
     X, y = rows()
     for versioned in (False, True):
         x = Far(X, versioned=versioned)
         before, freed = Far.exported, Far.freed
-        fit = sgfs.sample("logistic", x, Far(y, versioned=versioned), sampler="sgfs-d", batch=50, warmup=10, draws=20, chains=1,
-                          threads=1)
+        fit = sgfs.sample("logistic", x, Far(y, versioned=versioned), sampler="sgfs-d", batch=50, warmup=10, draws=20,
+                          chains=1, threads=1)
         assert Far.exported == before + 2 and x.streams == [1]
         gc.collect()
         assert Far.freed == freed + 2, "the run is over, and the arrays are not given back"
