@@ -269,6 +269,12 @@ const sgfs_model *sgfsi_model_near(const sgfs_model *m, sgfsi_arena *arena) {
     return other;
 }
 
+sgfs_status sgfsi_model_explain(const sgfs_model *m, sgfs_status status, sgfs_err *err) {
+    const sgfs_device *home = sgfsi_data_home(m->data);
+    if (home != NULL) status = sgfsi_device_explain(home, status, err);
+    return sgfsi_device_explain(m->ctx.device, status, err);
+}
+
 const double *sgfsi_model_there(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                                 double **workspace) {
     if (b->room == NULL) return theta;

@@ -347,7 +347,7 @@ static void expect(const pair *p, const char *key, const char *value, const char
     sgfs_config *cfg = sgfsi_config_copy(p->cfg);
     if (key != NULL) give(cfg, key, value);
     if (key != NULL && strcmp(key, "data.part") == 0) {
-        give(cfg, "data.split", "0.5,0,0.5");
+        give(cfg, "data.split", "0.5,0.5");
         give(cfg, "data.standardize", "true");
     }
     sgfs_data *data = sgfs_data_wrap(&p->there, cfg, &err);
@@ -413,6 +413,35 @@ static void test_cells_that_are_not_finite(void **state) {
     free_pair(&p);
 }
 
+/* A column that separates the labels is told of in the same words. */
+static void test_columns_that_separate(void **state) {
+    (void)state;
+    if (dev == NULL) return;
+    const setup is = {.rows = 400, .y_type = SGFSI_U8};
+    pair p = make_pair(&is);
+    double *x = numbers(400 * APART, 47);
+    for (int64_t i = 0; i < 400; i++) x[i * APART + 2] = p.y[i] + 0.4 * x[i * APART + 2];
+    dev->ops->free(dev, p.far_x);
+    p.far_x = send(SGFSI_F64, 400 * APART, x);
+    p.here.x = x;
+    p.there.device_x.cells = p.far_x;
+    open_pair(&p);
+    sgfs_err err;
+    const char *said[2] = {"", ""};
+    sgfs_model *m[2];
+    for (int k = 0; k < 2; k++) {
+        m[k] = sgfs_model_open("logistic", k == 0 ? p.data : p.far, p.cfg, &err);
+        if (m[k] == NULL) fail_msg("%s", err.text);
+        assert_int_equal(sgfsi_json_length(m[k]->warnings), 1);
+        said[k] = sgfsi_json_as_text(sgfsi_json_at(m[k]->warnings, 0));
+    }
+    assert_string_equal(said[0], said[1]);
+    assert_non_null(strstr(said[1], "Column \"x3\" by itself separates label"));
+    for (int k = 0; k < 2; k++) sgfs_model_free(m[k]);
+    free(x);
+    free_pair(&p);
+}
+
 /* Programs that were compiled before there were such fields go on as they were. */
 static void test_older_structs(void **state) {
     (void)state;
@@ -437,9 +466,13 @@ static void test_older_structs(void **state) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_columns_and_rows),  cmocka_unit_test(test_draws),
-        cmocka_unit_test(test_the_shortest_call), cmocka_unit_test(test_targets_alone),
-        cmocka_unit_test(test_sentences),         cmocka_unit_test(test_cells_that_are_not_finite),
+        cmocka_unit_test(test_columns_and_rows),
+        cmocka_unit_test(test_draws),
+        cmocka_unit_test(test_the_shortest_call),
+        cmocka_unit_test(test_targets_alone),
+        cmocka_unit_test(test_sentences),
+        cmocka_unit_test(test_cells_that_are_not_finite),
+        cmocka_unit_test(test_columns_that_separate),
         cmocka_unit_test(test_older_structs),
     };
     few = argc > 2;

@@ -30,7 +30,8 @@ static constexpr int DUES = 4, THREADS = 256;
 
 struct lane {
     cuda_state *home;
-    uint64_t owner; /* which thread */
+    uint64_t owner; /* which thread; 0: it is borrowed, */
+    bool busy;      /* now */
     cudaStream_t stream;
     cublasHandle_t blas;
     double *pinned, *far; /* the strip, `room` numbers of which `used` are taken */
@@ -47,6 +48,10 @@ struct lane {
 };
 
 lane *lane_of(const sgfs_device *dev);
+/* For a call that leaves nothing under way, of threads that come and go: there are no more of these
+ * than calls at the same time. */
+lane *borrow_lane(const sgfs_device *dev);
+void return_lane(lane *l);
 bool fine(lane *l, cudaError_t code, const char *what); /* remembers why it is not */
 bool fine(lane *l, cublasStatus_t code, const char *what);
 bool works(const lane *l); /* nothing has failed so far */

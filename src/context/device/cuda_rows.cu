@@ -178,17 +178,22 @@ void cuda_gather(const sgfs_device *dev, const void *kept, const int64_t *row, i
                 k->features + k->intercept, X);
 }
 
+/* Passes over all rows have threads of their own, which end with them. */
 void cuda_fetch(const sgfs_device *dev, const void *kept, const int64_t *row, int64_t first,
                 int64_t n, double *x) {
-    lane *l = lane_of(dev);
+    lane *l = borrow_lane(dev);
     const kept_rows *k = static_cast<const kept_rows *>(kept);
     int64_t stride = k->features + k->intercept;
-    if (!begin(l, 2 * n * stride + (row != nullptr ? n : 0))) return lose(x, n * stride);
-    const int64_t *at = row != nullptr ? up(l, n, row) : nullptr;
-    double *X = take(l, n * stride);
-    gather_rows(l, kept, at, first, n, stride, X);
-    down(l, n * stride, X, x);
-    settle(l);
+    if (begin(l, 2 * n * stride + (row != nullptr ? n : 0))) {
+        const int64_t *at = row != nullptr ? up(l, n, row) : nullptr;
+        double *X = take(l, n * stride);
+        gather_rows(l, kept, at, first, n, stride, X);
+        down(l, n * stride, X, x);
+        settle(l);
+    } else {
+        lose(x, n * stride);
+    }
+    return_lane(l);
 }
 
 /* ---- row by row ------------------------------------------------------------------------------ */
