@@ -253,7 +253,7 @@ static double *draws_of(const sgfs_data *data, const sgfs_config *options, const
 }
 
 #define SHORT                                                                                      \
-    {"run.draws", "60"}, {"run.chains", "2"}, {"run.warmup", "40"}, {"run.threads", "1"}, {        \
+    {"run.draws", "20"}, {"run.chains", "2"}, {"run.warmup", "20"}, {"run.threads", "1"}, {        \
         "run.thin", "1"                                                                            \
     }
 
@@ -279,9 +279,12 @@ static void test_draws(void **state) {
         {"mlp", {.rows = 300, .option = {SHORT, {"sampler.kind", "sgld"}}}},
     };
     for (size_t k = 0; dev != NULL && k < sizeof each / sizeof each[0]; k++) {
-        pair p = make_pair(&each[k].is);
+        setup is = each[k].is;
+        if (few) is.rows /= 3; /* there, threads take turns */
+        pair p = make_pair(&is);
         bool kept[2];
         int64_t counts[2];
+        if (few) give(p.cfg, "run.chains", "1");
         open_pair(&p);
         double *here = draws_of(p.data, p.cfg, each[k].model, "cuda", &kept[0], &counts[0]);
         double *there = draws_of(p.far, p.cfg, each[k].model, NULL, &kept[1], &counts[1]);
@@ -300,9 +303,11 @@ static void test_draws(void **state) {
 static void test_the_shortest_call(void **state) {
     (void)state;
     if (dev == NULL) return;
-    const setup is = {.rows = 2000, .option = {{"run.threads", "1"}, {"run.draws", "500"}}};
+    const setup is = {.rows = few ? 150 : 2000,
+                      .option = {{"run.threads", "1"}, {"run.draws", "40"}}};
     pair p = make_pair(&is);
     sgfs_err err;
+    if (few) give(p.cfg, "run.chains", "1");
     open_pair(&p);
     sgfs_model *m = sgfs_model_open("logistic", p.far, p.cfg, &err);
     assert_non_null(m);
