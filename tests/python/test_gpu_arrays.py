@@ -107,7 +107,7 @@ def rows(count=200, dtype="float64", seed=5):
 def draws(sgfs, *arguments, **options):
     import numpy as np
 
-    settings = {"draws": 40, "chains": 1, "threads": 1, "seed": 3, "progress": False, **options}
+    settings = {"draws": 20, "chains": 1, "threads": 1, "seed": 3, "progress": False, **options}
     return np.array(sgfs.sample(*arguments, **settings).draws)
 
 
