@@ -86,6 +86,8 @@ sgfs_model sgfsi_model_fixed(const sgfs_model *m);
 /* With its rows in the host's memory, for sums that are there: m, where they are anyway, else from
  * the arena. NULL when memory is out. */
 const sgfs_model *sgfsi_model_near(const sgfs_model *m, sgfsi_arena *arena);
+/* sgfsi_device_explain for its device, and for the one that has its rows. */
+sgfs_status sgfsi_model_explain(const sgfs_model *m, sgfs_status status, sgfs_err *err);
 
 /* ---- for the kinds --------------------------------------------------------------------------- */
 

@@ -30,7 +30,8 @@ static constexpr int DUES = 8, THREADS = 256;
 
 struct lane {
     cuda_state *home;
-    uint64_t owner; /* which thread */
+    uint64_t owner; /* which thread; 0: it is borrowed, */
+    bool busy;      /* now */
     cudaStream_t stream;
     cublasHandle_t blas;
     double *pinned, *far; /* the strip, `room` numbers of which `used` are taken */
@@ -52,6 +53,10 @@ lane *lane_of(const sgfs_device *dev);
 lane *new_lane_apart(const sgfs_device *dev, bool urgent);
 bool make_ready(lane *l);
 void free_lane(lane *l);
+/* For a call that leaves nothing under way, of threads that come and go: there are no more of these
+ * than calls at the same time. */
+lane *borrow_lane(const sgfs_device *dev);
+void return_lane(lane *l);
 bool fine(lane *l, cudaError_t code, const char *what); /* remembers why it is not */
 bool fine(lane *l, cublasStatus_t code, const char *what);
 bool works(const lane *l); /* nothing has failed so far */
@@ -211,6 +216,8 @@ void *cuda_keep_rows(const sgfs_device *dev, const sgfsi_stored *rows);
 void cuda_drop_rows(const sgfs_device *dev, void *kept);
 void cuda_gather(const sgfs_device *dev, const void *kept, const int64_t *row, int64_t first,
                  int64_t n, double *X);
+void cuda_fetch(const sgfs_device *dev, const void *kept, const int64_t *row, int64_t first,
+                int64_t n, double *x);
 void cuda_softmax(const sgfs_device *dev, const sgfsi_softmax *s);
 void cuda_unit_less(const sgfs_device *dev, int64_t n, int64_t k, const double *at, double *P);
 void cuda_outer(const sgfs_device *dev, const sgfsi_outer *o, double *B, int64_t stride);
@@ -224,6 +231,9 @@ void cuda_outer_sums(const sgfs_device *dev, int64_t count, const sgfsi_outer *o
                      double b, const double *ones, double *y);
 void cuda_outer_squares(const sgfs_device *dev, int64_t count, const sgfsi_outer *o, double *room,
                         int64_t size, double *ss);
+
+/* cuda_measure.cu */
+void cuda_measure(const sgfs_device *dev, const void *kept, sgfsi_measured *m);
 
 /* cuda_glm.cu */
 void *cuda_keep_glm(const sgfs_device *dev, const void *kept, const sgfsi_glm *glm);

@@ -119,6 +119,28 @@ lane *lane_of(const sgfs_device *dev) {
     return l;
 }
 
+lane *borrow_lane(const sgfs_device *dev) {
+    cuda_state *s = static_cast<cuda_state *>(dev->state);
+    lane *l;
+    (void)cudaSetDevice(s->number);
+    {
+        std::lock_guard<std::mutex> guard(s->lock);
+        for (l = s->lanes; l != nullptr && (l->owner != 0 || l->busy);) l = l->next;
+        if (l != nullptr) l->busy = true;
+    }
+    if (l != nullptr) return l;
+    l = new_lane(s, 0);
+    l->busy = true;
+    std::lock_guard<std::mutex> guard(s->lock);
+    l->next = s->lanes;
+    return s->lanes = l;
+}
+
+void return_lane(lane *l) {
+    std::lock_guard<std::mutex> guard(l->home->lock);
+    l->busy = false;
+}
+
 void free_lane(lane *l) {
     if (l->stream != nullptr) (void)cudaStreamSynchronize(l->stream);
     if (l->blas != nullptr) (void)cublasDestroy(l->blas);
@@ -430,6 +452,8 @@ static sgfsi_device_ops table(void) {
     ops.scale_rows = cuda_scale_rows;
     ops.collect = cuda_collect;
     ops.pick = cuda_pick;
+    ops.measure = cuda_measure;
+    ops.fetch = cuda_fetch;
     ops.walk = cuda_walk;
     ops.keep_glm = cuda_keep_glm;
     ops.drop_glm = cuda_drop_glm;

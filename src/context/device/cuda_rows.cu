@@ -16,6 +16,7 @@ struct kept_rows {
     sgfsi_dtype type;
     int64_t rows, row_bytes, features;
     int intercept;
+    bool lent; /* cells are a caller's */
     char *cells;
     int64_t *column;
     double *shift, *scale;
@@ -50,7 +51,7 @@ static int64_t used_bytes(const sgfsi_stored *s) {
 void cuda_drop_rows(const sgfs_device *dev, void *kept) {
     kept_rows *k = static_cast<kept_rows *>(kept);
     (void)lane_of(dev);
-    (void)cudaFree(k->cells);
+    if (!k->lent) (void)cudaFree(k->cells);
     (void)cudaFree(k->column);
     (void)cudaFree(k->shift);
     (void)cudaFree(k->scale);
@@ -81,6 +82,16 @@ static bool copy_columns(kept_rows *k, const sgfsi_stored *s) {
            copy_all(&k->scale, s->scale, s->features);
 }
 
+/* Cells that are on this GPU stay where they are, when whoever made them has done so. */
+static bool adopt_cells(const sgfs_device *dev, kept_rows *k, const sgfsi_stored *s) {
+    cudaPointerAttributes is;
+    k->lent = true;
+    k->cells = const_cast<char *>(s->part[0].cells);
+    if (cudaPointerGetAttributes(&is, k->cells) != cudaSuccess) return false;
+    bool far = is.type == cudaMemoryTypeDevice || is.type == cudaMemoryTypeManaged;
+    return far && is.device == dev->number && cudaDeviceSynchronize() == cudaSuccess;
+}
+
 static bool copy_cells(kept_rows *k, const sgfsi_stored *s) {
     int64_t used = used_bytes(s);
     size_t bytes = static_cast<size_t>(s->rows * s->row_bytes);
@@ -106,7 +117,8 @@ static bool has_room(const sgfsi_stored *s) {
 void *cuda_keep_rows(const sgfs_device *dev, const sgfsi_stored *s) {
     int64_t size = bytes_of(s->type);
     lane *l = lane_of(dev);
-    if (!works(l) || size == 0 || s->row_bytes % size != 0 || !has_room(s)) return nullptr;
+    if (!works(l) || size == 0 || s->row_bytes % size != 0) return nullptr;
+    if (!s->there && !has_room(s)) return nullptr;
     kept_rows *k = new (std::nothrow) kept_rows();
     if (k == nullptr) return nullptr;
     k->type = s->type;
@@ -114,7 +126,8 @@ void *cuda_keep_rows(const sgfs_device *dev, const sgfsi_stored *s) {
     k->row_bytes = s->row_bytes;
     k->features = s->features;
     k->intercept = s->intercept;
-    if (copy_cells(k, s) && copy_columns(k, s)) return k;
+    bool cells = s->there ? adopt_cells(dev, k, s) : copy_cells(k, s);
+    if (cells && copy_columns(k, s)) return k;
     (void)cudaGetLastError(); /* the host gathers */
     cuda_drop_rows(dev, k);
     return nullptr;
@@ -163,6 +176,24 @@ void cuda_gather(const sgfs_device *dev, const void *kept, const int64_t *row, i
     const kept_rows *k = static_cast<const kept_rows *>(kept);
     gather_rows(l, kept, row != nullptr ? up(l, n, row) : nullptr, first, n,
                 k->features + k->intercept, X);
+}
+
+/* Passes over all rows have threads of their own, which end with them. */
+void cuda_fetch(const sgfs_device *dev, const void *kept, const int64_t *row, int64_t first,
+                int64_t n, double *x) {
+    lane *l = borrow_lane(dev);
+    const kept_rows *k = static_cast<const kept_rows *>(kept);
+    int64_t stride = k->features + k->intercept;
+    if (begin(l, 2 * n * stride + (row != nullptr ? n : 0))) {
+        const int64_t *at = row != nullptr ? up(l, n, row) : nullptr;
+        double *X = take(l, n * stride);
+        gather_rows(l, kept, at, first, n, stride, X);
+        down(l, n * stride, X, x);
+        settle(l);
+    } else {
+        lose(x, n * stride);
+    }
+    return_lane(l);
 }
 
 /* ---- row by row ------------------------------------------------------------------------------ */

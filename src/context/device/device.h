@@ -58,8 +58,8 @@ typedef struct sgfsi_column_span {
     int64_t first, count;
 } sgfsi_column_span;
 
-/* Rows as they are stored in the host's memory, for a device that keeps a copy, and what becomes of
- * them: 1 where there is an intercept, then (cell - shift) scale for the columns of all spans. */
+/* Rows as they are stored, for a device that keeps a copy, and what becomes of them: 1 where there
+ * is an intercept, then (cell - shift) scale for the columns of all spans. */
 typedef struct sgfsi_stored_part {
     int64_t first, rows; /* its first row, counted over all parts */
     const char *cells;
@@ -74,7 +74,19 @@ typedef struct sgfsi_stored {
     int64_t features;            /* of all spans */
     const double *shift, *scale; /* features; NULL: cells are taken as they are */
     bool intercept;
+    bool there; /* cells are addresses of the device's memory: one part, which stays where it is and
+                   is not copied. Else they are the host's */
 } sgfsi_stored;
+
+/* Columns of rows that a device keeps, taken as they are: what rows/column_stats.h says of them, to
+ * the bit, as blocks of rows are merged in order there, too. */
+typedef struct sgfsi_measured {
+    const int64_t *row;            /* n, the host's; NULL: the first n */
+    const double *weight;          /* n, the host's; NULL: each counts once */
+    int64_t n, block, features;    /* block: rows that are summed one after another */
+    double *mean, *ss, *min, *max; /* features each */
+    int64_t bad, first_bad; /* cells that are not finite, and i * features + j of the first */
+} sgfsi_measured;
 
 /* Rows of left (x) right, less a mean: what the scores of a layer are (fisher/dense.c). */
 typedef struct sgfsi_outer {
@@ -326,6 +338,11 @@ typedef struct sgfsi_device_ops {
     void (*collect)(SGFSI_HERE, const sgfsi_collected *c);
     void (*pick)(SGFSI_HERE, int64_t rows, int64_t room, int64_t n, const double *A, int64_t count,
                  const int64_t *rank, double *out);
+    /* Of rows that nobody else has (`there`): what is known of their columns, and some of them as
+     * numbers of the host's. Both or neither; keep_rows without them takes no such rows. */
+    void (*measure)(SGFSI_HERE, const void *kept, sgfsi_measured *m);
+    void (*fetch)(SGFSI_HERE, const void *kept, const int64_t *row, int64_t first, int64_t n,
+                  double *x);
     /* Iterations of several chains, the host waiting for all of them at once (walk.h). */
     void (*walk)(SGFSI_HERE, const struct sgfsi_walk_law *law, int64_t chains,
                  struct sgfsi_walk *walks);
