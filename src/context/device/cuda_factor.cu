@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * cuda_factor.cu: Cholesky factors on a GPU, their updates, and what is done with them.
  *
- * cuBLAS sees a lower triangle of ours as an upper one (cuda_matrix.cu). Factors are made by panels
- * of 32 columns, one kernel each, whose blocks of threads have 64 rows each. A block subtracts the
- * products with the columns to the left from its rows and from the 32 rows on the diagonal, the
- * corner, which every block factors for itself: it takes less time than to wait for another one.
- * Columns go back no further than the strip of eight panels that a panel is in; cuBLAS subtracts
- * the product of a whole strip from what is to the right of it.
+ * cuBLAS sees a lower triangle of ours as an upper one (cuda_matrix.cu). Factors are made, and
+ * solutions with them found, by cuda_cholesky.cu.
  */
-#include "context/device/cuda_lane.cuh"
+#include "context/device/cuda_cholesky.cuh"
 
 #include <cfloat>
 #include <cmath>
 
-static constexpr int PANEL = 32, STRIP = 256, ROWS = 64, TEAM = 256;
+static constexpr int PANEL = 32;
 
 static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
@@ -21,147 +17,14 @@ static int64_t least(int64_t a, int64_t b) {
 
 /* ---- factoring ------------------------------------------------------------------------------- */
 
-/* Rows of a tile begin at other banks of the memory that a block shares, for fragments of
- * products. */
-static constexpr int PITCH = PANEL + 4;
-
-/* A warp: a row of the corner in each thread's registers, made of those of `tile`, and back, and
- * the reciprocals of the diagonal. Each column is handed around in shared memory, twice as many as
- * are needed, so that no thread overwrites what another one still reads. Returns the order of the
- * first minor that is not positive, or 0. */
-__device__ static int factor_corner(int width, double (*tile)[PITCH], double (*column)[PANEL],
-                                    double *inverse) {
-    int me = static_cast<int>(threadIdx.x), order = 0;
-    double row[PANEL];
-    inverse[me] = 1;
-#pragma unroll
-    for (int j = 0; j < PANEL; j++) row[j] = tile[me][j];
-#pragma unroll
-    for (int j = 0; j < PANEL; j++) {
-        if (j >= width) break; /* the rest is the identity */
-        double pivot = __shfl_sync(~0u, row[j], j), root = rsqrt(pivot);
-        if (!(pivot > 0) && order == 0) order = j + 1;
-        row[j] *= root;
-        if (me == j) inverse[j] = root;
-        column[j % 2][me] = row[j];
-        __syncwarp();
-#pragma unroll
-        for (int c = j + 1; c < PANEL; c++) row[c] -= row[j] * column[j % 2][c];
-    }
-#pragma unroll
-    for (int j = 0; j < PANEL; j++) tile[me][j] = row[j];
-    return order;
-}
-
-/* Panel k .. k + width - 1 of a strip that begins at `strip`. The corner's factor goes to
- * `corners`, as other blocks may still read where it belongs. *failed: the order of the first minor
- * that is not positive, or 0. Of a tile, the first 32 rows are the corner's, the others the block's
- * own. Its products with the columns to the left are made in pieces of 8 x 8, six for each warp. */
-__global__ static void factor_panel(int64_t D, int64_t strip, int64_t k, int width, double *A,
-                                    double *corners, double *failed) {
-    __shared__ double tile[PANEL + ROWS][PITCH], column[2][PANEL], inverse[PANEL];
-    constexpr int HIGH = 3, WIDE = 2, PIECE = 8, DEEP = 4;
-    int me = static_cast<int>(threadIdx.x), lane_of_warp = me % 32, warp = me / 32;
-    int r = lane_of_warp / DEEP, c = lane_of_warp % DEEP; /* of what this thread has of a piece */
-    int top = warp / 2 * HIGH * PIECE, left = warp % 2 * WIDE * PIECE;
-    int64_t own = k + static_cast<int64_t>(blockIdx.x) * ROWS; /* + i: tile row i, from 32 on */
-    double sum[HIGH][WIDE][2] = {};
-    for (int64_t t = strip; t < k; t += PANEL) {
-        for (int at = me; at < (PANEL + ROWS) * PANEL; at += TEAM) {
-            int64_t i = at / PANEL < PANEL ? k + at / PANEL : own + at / PANEL;
-            tile[at / PANEL][at % PANEL] = i < D ? A[i * D + t + at % PANEL] : 0;
-        }
-        __syncthreads();
-        for (int deep = 0; deep < PANEL; deep += DEEP) {
-            double x[HIGH], y[WIDE];
-#pragma unroll
-            for (int h = 0; h < HIGH; h++) x[h] = tile[top + h * PIECE + r][deep + c];
-#pragma unroll
-            for (int w = 0; w < WIDE; w++) y[w] = tile[left + w * PIECE + r][deep + c];
-#pragma unroll
-            for (int h = 0; h < HIGH; h++) {
-#pragma unroll
-                for (int w = 0; w < WIDE; w++) add_product(sum[h][w], x[h], y[w]);
-            }
-        }
-        __syncthreads();
-    }
-#pragma unroll
-    for (int at = 0; at < HIGH * WIDE * 2; at++) {
-        int row = top + at / (2 * WIDE) * PIECE + r;
-        int col = left + at / 2 % WIDE * PIECE + 2 * c + at % 2;
-        int64_t i = row < PANEL ? k + row : own + row;
-        bool there = i < D && col < width && (row >= PANEL || col <= row);
-        double less = sum[at / (2 * WIDE)][at / 2 % WIDE][at % 2];
-        tile[row][col] = there ? A[i * D + k + col] - less : row == col ? 1 : 0;
-    }
-    __syncthreads();
-    if (me < PANEL) {
-        int order = factor_corner(width, tile, column, inverse);
-        if (blockIdx.x == 0 && me == 0 && order > 0 && *failed == 0)
-            *failed = static_cast<double>(k + order);
-    }
-    __syncthreads();
-    if (me < ROWS) { /* x L' = row, one in each thread */
-        double x[PANEL];
-#pragma unroll
-        for (int j = 0; j < PANEL; j++) x[j] = tile[PANEL + me][j];
-#pragma unroll
-        for (int j = 0; j < PANEL; j++) {
-            x[j] *= inverse[j];
-#pragma unroll
-            for (int m = j + 1; m < PANEL; m++) x[m] -= x[j] * tile[m][j];
-        }
-#pragma unroll
-        for (int j = 0; j < PANEL; j++) tile[PANEL + me][j] = x[j];
-    }
-    __syncthreads();
-    for (int at = me; at < (PANEL + ROWS) * PANEL; at += TEAM) {
-        int row = at / PANEL, col = at % PANEL;
-        if (row >= PANEL && own + row < D) A[(own + row) * D + k + col] = tile[row][col];
-        if (row < PANEL && blockIdx.x == 0) corners[k * PANEL + at] = tile[row][col];
-    }
-}
-
-/* The corners, 32 x 32 each, to where they belong. */
-__global__ static void put_corners(int64_t D, const double *corners, double *A) {
-    int64_t t = item(), i = t / PANEL, c = t % PANEL;
-    if (i < D && c <= i % PANEL) A[i * D + i / PANEL * PANEL + c] = corners[t];
-}
-
-static int64_t corners_of(int64_t D) {
-    return pieces(D, PANEL) * PANEL * PANEL;
-}
-
-/* Starts it. *failed, on the GPU, is 0 before; corners: corners_of(D) numbers. */
-static void factor(lane *l, int64_t D, double *A, double *corners, double *failed) {
-    const double less = -1, one = 1;
-    int row = static_cast<int>(D);
-    for (int64_t strip = 0; strip < D; strip += STRIP) {
-        int64_t end = least(strip + STRIP, D);
-        for (int64_t k = strip; k < end; k += PANEL) {
-            int64_t blocks = pieces(D - k - PANEL, ROWS);
-            TOGETHER(l, factor_panel, blocks > 0 ? blocks : 1, TEAM, D, strip, k,
-                     static_cast<int>(least(PANEL, D - k)), A, corners, failed);
-        }
-        if (end == D) break;
-        (void)fine(l,
-                   cublasDsyrk(l->blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_T,
-                               static_cast<int>(D - end), STRIP, &less, A + end * D + strip, row,
-                               &one, A + end * D + end, row),
-                   "a factor");
-    }
-    EACH(l, put_corners, D * PANEL, D, corners, A);
-}
-
 int64_t cuda_potrf(const sgfs_device *dev, int64_t D, double *A) {
     lane *l = lane_of(dev);
     double none = 0, order = 0;
     if (D == 0) return 0;
-    double *corners = works(l) ? scratch_of(l, corners_of(D)) : nullptr;
-    if (corners == nullptr || !begin(l, 2)) return 1;
+    double *numbers = works(l) ? scratch_of(l, factor_numbers(D)) : nullptr;
+    if (numbers == nullptr || !begin(l, 2)) return 1;
     double *failed = const_cast<double *>(up(l, 1, &none));
-    factor(l, D, A, corners, failed);
+    begin_factor(l, D, A, factor_room_at(D, numbers), failed, nullptr);
     down(l, 1, failed, &order);
     settle(l);
     return works(l) ? static_cast<int64_t>(order) : 1;
@@ -235,54 +98,45 @@ void cuda_invert_factor(const sgfs_device *dev, int64_t D, const double *L, doub
 }
 
 /* x, a vector of the host's, goes there, is worked on, and comes back. */
-static void with_triangle(const sgfs_device *dev, int64_t D, const double *L, bool transposed,
-                          bool solve, double *x) {
+static void solve(const sgfs_device *dev, int64_t D, const double *L, int halves, double a,
+                  const double *z, double *x) {
     lane *l = lane_of(dev);
-    cublasOperation_t op = transposed ? CUBLAS_OP_N : CUBLAS_OP_T;
-    int d = static_cast<int>(D);
     if (D == 0) return;
-    if (!begin(l, 2 * D)) return lose(x, D);
-    double *there = const_cast<double *>(up(l, D, x));
-    (void)fine(l,
-               solve ? cublasDtrsv(l->blas, CUBLAS_FILL_MODE_UPPER, op, CUBLAS_DIAG_NON_UNIT, d, L,
-                                   d, there, 1)
-                     : cublasDtrmv(l->blas, CUBLAS_FILL_MODE_UPPER, op, CUBLAS_DIAG_NON_UNIT, d, L,
-                                   d, there, 1),
-               "a triangle");
-    down(l, D, there, x);
+    double *numbers = works(l) ? scratch_of(l, factor_numbers(D)) : nullptr;
+    if (numbers == nullptr || !begin(l, 3 * D)) return lose(x, D);
+    const factor_room room = factor_room_at(D, numbers);
+    solution s = {};
+    s.halves = halves;
+    s.D = D;
+    s.L = L;
+    s.a = a;
+    s.x = const_cast<double *>(up(l, D, x));
+    s.z = z != nullptr ? up(l, D, z) : nullptr;
+    begin_inverses(l, D, L, room);
+    begin_solution(l, s, room);
+    down(l, D, s.x, x);
     settle(l);
 }
 
 void cuda_trsv(const sgfs_device *dev, int64_t D, const double *L, bool transposed, double *x) {
-    with_triangle(dev, D, L, transposed, true, x);
-}
-
-void cuda_trmv(const sgfs_device *dev, int64_t D, const double *L, bool transposed, double *x) {
-    with_triangle(dev, D, L, transposed, false, x);
-}
-
-__global__ static void add_multiple(int64_t D, double a, const double *z, double *x) {
-    int64_t i = item();
-    if (i < D) x[i] += a * z[i];
+    solve(dev, D, L, transposed ? 2 : 1, 0, nullptr, x);
 }
 
 /* Both halves of a solution on one way there and back. */
 void cuda_solve_noisy(const sgfs_device *dev, int64_t D, const double *L, double a, const double *z,
                       double *x) {
+    solve(dev, D, L, 3, a, z, x);
+}
+
+void cuda_trmv(const sgfs_device *dev, int64_t D, const double *L, bool transposed, double *x) {
     lane *l = lane_of(dev);
     int d = static_cast<int>(D);
     if (D == 0) return;
-    if (!begin(l, 3 * D)) return lose(x, D);
+    if (!begin(l, 2 * D)) return lose(x, D);
     double *there = const_cast<double *>(up(l, D, x));
-    const double *noise = z != nullptr ? up(l, D, z) : nullptr;
     (void)fine(l,
-               cublasDtrsv(l->blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_T, CUBLAS_DIAG_NON_UNIT, d, L,
-                           d, there, 1),
-               "a triangle");
-    if (z != nullptr) EACH(l, add_multiple, D, D, a, noise, there);
-    (void)fine(l,
-               cublasDtrsv(l->blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, CUBLAS_DIAG_NON_UNIT, d, L,
-                           d, there, 1),
+               cublasDtrmv(l->blas, CUBLAS_FILL_MODE_UPPER, transposed ? CUBLAS_OP_N : CUBLAS_OP_T,
+                           CUBLAS_DIAG_NON_UNIT, d, L, d, there, 1),
                "a triangle");
     down(l, D, there, x);
     settle(l);
@@ -432,8 +286,8 @@ int64_t cuda_inv_update(const sgfs_device *dev, int64_t D, int64_t n, double *P,
     double *Y = work, *C = Y + n * D, nothing = 0, failed[2] = {0, 0};
     int d = static_cast<int>(D), m = static_cast<int>(n);
     if (n == 0 || D == 0) return 0;
-    double *corners = works(l) ? scratch_of(l, corners_of(n)) : nullptr;
-    if (corners == nullptr || !begin(l, 4)) return -1;
+    double *numbers = works(l) ? scratch_of(l, factor_numbers(n)) : nullptr;
+    if (numbers == nullptr || !begin(l, 4)) return -1;
     double *order = const_cast<double *>(up(l, 1, &nothing)),
            *bad = const_cast<double *>(up(l, 1, &nothing));
     bool made = fine(l,
@@ -445,7 +299,7 @@ int64_t cuda_inv_update(const sgfs_device *dev, int64_t D, int64_t n, double *P,
                                  &none, C, m),
                      "an update");
     EACH(l, add_one, n, n, C);
-    factor(l, n, C, corners, order);
+    begin_factor(l, n, C, factor_room_at(n, numbers), order, nullptr);
     made = made &&
            fine(l,
                 cublasDtrsm(l->blas, CUBLAS_SIDE_RIGHT, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N,

@@ -129,6 +129,50 @@ template <int later> __device__ static inline void await_lots(void) {
 }
 #endif
 
+/* Blocks that all run at the same time, so that they may wait for each other: through numbers in
+ * the GPU's memory, which one of them publishes and others look for again and again. What a block
+ * has written before it publishes (and waited for all its threads) is there for whoever has seen
+ * it. */
+#ifndef AT_ONCE
+template <typename T> struct exactly { using type = T; };
+template <typename... P>
+static void start_at_once(lane *l, void (*kernel)(P...), int64_t blocks, int threads, int64_t bytes,
+                          typename exactly<P>::type... given) {
+    void *there[] = {&given...};
+    const void *of = reinterpret_cast<const void *>(kernel);
+    if (fine(l,
+             cudaFuncSetAttribute(of, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(bytes)),
+             "memory of a block"))
+        (void)fine(l,
+                   cudaLaunchCooperativeKernel(of, dim3(static_cast<unsigned>(blocks)),
+                                               dim3(static_cast<unsigned>(threads)), there,
+                                               static_cast<size_t>(bytes), l->stream),
+                   "a kernel");
+}
+#define AT_ONCE(l, kernel, blocks, threads, bytes, ...)                                            \
+    start_at_once(l, kernel, blocks, threads, bytes, __VA_ARGS__)
+__device__ static inline unsigned look(const unsigned *flag) {
+    unsigned value;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+    return value;
+}
+__device__ static inline void publish(unsigned *flag, unsigned value) {
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
+}
+/* A number by itself: no order but its own. */
+__device__ static inline double look(const double *x) {
+    double value;
+    asm volatile("ld.relaxed.gpu.global.f64 %0, [%1];" : "=d"(value) : "l"(x) : "memory");
+    return value;
+}
+__device__ static inline void publish(double *x, double value) {
+    asm volatile("st.relaxed.gpu.global.f64 [%0], %1;" ::"l"(x), "d"(value) : "memory");
+}
+__device__ static inline void let_others_go_on(void) {
+}
+#endif
+
 __device__ static inline int64_t item(void) {
     return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 }

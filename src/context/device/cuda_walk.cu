@@ -9,8 +9,8 @@
  * their part of the matrix without being stored in between. Two tiles take turns with columns, so
  * that a thread fetches two numbers at once (column_of).
  */
-#include "base/rng.h"
 #include "context/device/cuda_lane.cuh"
+#include "context/device/cuda_random.cuh"
 #include "context/device/walk.h"
 
 #include <cmath>
@@ -35,61 +35,19 @@ struct walk_there {
     double *L, *path, *about, *done;
 };
 
-/* ---- random numbers: those of base/rng.c ----------------------------------------------------- */
-
-/* Philox4x32-10 at a position of the stream of an iteration. */
-__device__ static void words_at(const walk_there &w, int64_t t, uint32_t purpose, uint32_t position,
-                                uint64_t word[2]) {
-    uint64_t time = static_cast<uint64_t>(t);
-    uint32_t a = position, b = static_cast<uint32_t>(time), c = static_cast<uint32_t>(w.chain);
-    uint32_t d = (purpose << 24) | static_cast<uint32_t>((time >> 32) & 0xFFFFFF);
-    uint32_t key = static_cast<uint32_t>(w.seed), other = static_cast<uint32_t>(w.seed >> 32);
-#pragma unroll
-    for (int round = 0; round < 10; round++) {
-        uint64_t p = static_cast<uint64_t>(0xD2511F53u) * a;
-        uint64_t q = static_cast<uint64_t>(0xCD9E8D57u) * c;
-        a = static_cast<uint32_t>(q >> 32) ^ b ^ key;
-        b = static_cast<uint32_t>(q);
-        c = static_cast<uint32_t>(p >> 32) ^ d ^ other;
-        d = static_cast<uint32_t>(p);
-        key += 0x9E3779B9u;
-        other += 0xBB67AE85u;
-    }
-    word[0] = static_cast<uint64_t>(b) << 32 | a;
-    word[1] = static_cast<uint64_t>(d) << 32 | c;
-}
-
-__device__ static double to_unit(uint64_t word) {
-    return (static_cast<double>(word >> 11) + 0.5) * 0x1p-53;
-}
-
-/* word N / 2^64, for N below 2^31. */
-__device__ static int to_row(uint64_t word, uint64_t N) {
-    return static_cast<int>(((word >> 32) * N + ((word & 0xFFFFFFFFu) * N >> 32)) >> 32);
-}
-
-__device__ static void two_normals(const walk_there &w, int64_t t, uint32_t purpose, int pair,
-                                   double *z) {
-    const double two_pi = 6.283185307179586476925;
-    uint64_t word[2];
-    words_at(w, t, purpose, static_cast<uint32_t>(pair), word);
-    double radius = sqrt(-2.0 * log(to_unit(word[0]))), angle = two_pi * to_unit(word[1]);
-    z[0] = radius * cos(angle);
-    z[1] = radius * sin(angle);
-}
-
 /* The rows of an iteration, and its noises z1 and z2, by the threads me of `threads`. */
 __device__ static void draw(const law_there &law, const walk_there &w, const sgfsi_walk_step *s,
                             int me, int threads, int *row, double *z1, double *z2) {
     int pairs = (law.D + 1) / 2, last = threads - 1 - me; /* who has least to do with rows begins */
     int64_t t = s->t;
-    if (s->noise != 0 && last < pairs) two_normals(w, t, SGFSI_NOISE, last, z1 + 2 * last);
+    if (s->noise != 0 && last < pairs)
+        two_normals({w.seed, w.chain, t, SGFSI_NOISE}, last, z1 + 2 * last);
     last -= WARP;
     if (s->prior != 0 && last >= 0 && last < pairs)
-        two_normals(w, t, SGFSI_PRIOR, last, z2 + 2 * last);
+        two_normals({w.seed, w.chain, t, SGFSI_PRIOR}, last, z2 + 2 * last);
     for (int q = me; 2 * q < law.n; q += threads) {
         uint64_t word[2];
-        words_at(w, t, SGFSI_ROWS, static_cast<uint32_t>(q), word);
+        words_at({w.seed, w.chain, t, SGFSI_ROWS}, static_cast<uint32_t>(q), word);
         row[2 * q] = to_row(word[0], static_cast<uint64_t>(law.N));
         if (2 * q + 1 < law.n) row[2 * q + 1] = to_row(word[1], static_cast<uint64_t>(law.N));
     }
@@ -129,8 +87,7 @@ __device__ static void take_row(const law_there &law, int64_t i, bool there, dou
 
 /* The residual of a row; own: of a target drawn from the model. wanted: its log density, too. */
 __device__ static double residual_of(const law_there &law, const walk_there &w, int64_t t, int at,
-                                     bool own, bool wanted, double eta, double y,
-                                     double *density) {
+                                     bool own, bool wanted, double eta, double y, double *density) {
     *density = 0;
     if (law.link == SGFSI_LOG) {
         double mean = exp(eta);
@@ -141,7 +98,8 @@ __device__ static double residual_of(const law_there &law, const walk_there &w, 
     bool is_one = y == law.one;
     if (own) {
         uint64_t word[2]; /* behind n normals */
-        words_at(w, t, SGFSI_MODEL, static_cast<uint32_t>((law.n + 1) / 2 + at / 2), word);
+        words_at({w.seed, w.chain, t, SGFSI_MODEL}, static_cast<uint32_t>((law.n + 1) / 2 + at / 2),
+                 word);
         is_one = to_unit(at % 2 != 0 ? word[1] : word[0]) < 1 / (1 + exp(-eta));
     }
     if (wanted) *density = (is_one ? eta : 0) - ((eta > 0 ? eta : 0) + log1p(e));
@@ -235,9 +193,7 @@ __device__ static void add_rows(const law_there &law, const walk_there &w, const
 /* ---- a block's matrix ------------------------------------------------------------------------ */
 
 /* Rows of K are PITCH numbers apart: 8 T of them, and the reciprocal of the factor's diagonal. */
-template <int T> struct square_of {
-    static constexpr int SIDE = TILE * T, PITCH = SIDE + 1;
-};
+template <int T> struct square_of { static constexpr int SIDE = TILE * T, PITCH = SIDE + 1; };
 
 /* Where number (r, c) of tile (t, u) lies in K's lower triangle, and where that of (c, r) does. */
 template <int T> __device__ static int place_of(int t, int u, int r, int c) {
@@ -284,9 +240,7 @@ __device__ static void collect(const sums<T, SGFSI_WALK_FULL> &sum, double *K) {
 /* Threads stand in a square of 16 x 16, 16 rows and columns apart: numbers (i, j) of a thread are
  * those of row r + 16 i and column c + 16 j. */
 static constexpr int GRID = 16;
-template <int T> struct grid_of {
-    static constexpr int SIDE = (TILE * T + GRID - 1) / GRID;
-};
+template <int T> struct grid_of { static constexpr int SIDE = (TILE * T + GRID - 1) / GRID; };
 
 /* Number `at` of an average, which was `before`, learns v. */
 __device__ static double average_of(const walk_there &w, const sgfsi_walk_step *s, int which,
@@ -443,7 +397,7 @@ __global__ static void __launch_bounds__(WARP *block_of<MATRIX>::WARPS)
     constexpr int numbers_of_step = static_cast<int>(sizeof(sgfsi_walk_step) / sizeof(int64_t));
     constexpr int IDLE = 2; /* warps that are busy while the others draw the next rows */
     __shared__ double K[FULL ? SIDE * PITCH : SIDE]; /* the factor, or the roots of a diagonal */
-    __shared__ double part[WARPS][SIDE]; /* sums of each warp; the first becomes gbar */
+    __shared__ double part[WARPS][SIDE];             /* sums of each warp; the first becomes gbar */
     __shared__ double square[DIAGONAL ? WARPS : 1][SIDE];
     __shared__ double theta[SIDE], x[SIDE], z[2][2][SIDE], density[WARPS], about[2];
     __shared__ int row[SGFSI_WALK_ROWS];
@@ -546,8 +500,7 @@ __global__ static void __launch_bounds__(WARP *block_of<MATRIX>::WARPS)
             for (int which = 0; which < AVERAGES && !fine; which++)
                 for (int at = me; s->learns >> which & 1 && at < (FULL ? D * D : D);
                      at += THREADS_OF_IT)
-                    if (DIAGONAL || at % D <= at / D)
-                        w.average[which][at] = w.before[which][at];
+                    if (DIAGONAL || at % D <= at / D) w.average[which][at] = w.before[which][at];
             __syncthreads();
         }
         if (!fine) break;

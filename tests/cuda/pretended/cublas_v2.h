@@ -72,13 +72,6 @@ inline cublasStatus_t cublasDsymv(cublasHandle_t, cublasFillMode_t uplo, int n, 
     cblas_dsymv(CblasColMajor, FILL(uplo), n, *a, A, lda, x, incx, *b, y, incy);
     return pretended_product();
 }
-inline cublasStatus_t cublasDtrsv(cublasHandle_t, cublasFillMode_t uplo, cublasOperation_t op,
-                                  cublasDiagType_t diag, int n, const double *A, int lda, double *x,
-                                  int incx) {
-    cblas_dtrsv(CblasColMajor, FILL(uplo), TURN(op), static_cast<CBLAS_DIAG>(diag), n, A, lda, x,
-                incx);
-    return pretended_product();
-}
 inline cublasStatus_t cublasDtrmv(cublasHandle_t, cublasFillMode_t uplo, cublasOperation_t op,
                                   cublasDiagType_t diag, int n, const double *A, int lda, double *x,
                                   int incx) {

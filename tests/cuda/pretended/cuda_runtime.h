@@ -40,6 +40,14 @@ struct pretended_index {
 };
 inline thread_local pretended_index threadIdx, blockIdx, blockDim, gridDim;
 
+/* Past the first level of its cache. */
+inline double __ldcg(const double *x) {
+    return *x;
+}
+inline void __stcg(double *x, double value) {
+    *x = value;
+}
+
 /* ---- status ---------------------------------------------------------------------------------- */
 
 enum cudaError_t {
@@ -90,13 +98,13 @@ inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *is, int) {
     is->major = is->minor = 0;
     return cudaSuccess;
 }
-enum cudaDeviceAttr { cudaDevAttrMaxSharedMemoryPerBlockOptin };
+enum cudaDeviceAttr { cudaDevAttrMaxSharedMemoryPerBlockOptin, cudaDevAttrMultiProcessorCount };
 inline cudaError_t cudaGetDevice(int *number) {
     *number = 0;
     return cudaSuccess;
 }
-inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr, int) {
-    *value = 1 << 18;
+inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr what, int) {
+    *value = what == cudaDevAttrMultiProcessorCount ? 3 : 1 << 18;
     return cudaSuccess;
 }
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
@@ -222,7 +230,8 @@ struct pretended_block {
     std::vector<pretended_wait> waits;
     std::vector<double> held;
     std::function<void()> work;
-    unsigned at;
+    unsigned at, threads, first; /* the fiber at hand; of a block; the first block of those at hand */
+    std::deque<std::vector<double>> pool;
 };
 inline thread_local pretended_block pretended;
 
@@ -244,7 +253,7 @@ inline void __syncwarp() {
     pretended_stop(PRETENDED_WARP);
 }
 inline double __shfl_sync(unsigned, double x, int from) {
-    unsigned me = threadIdx.x;
+    unsigned me = pretended.at;
     pretended.held[me] = x;
     pretended_stop(PRETENDED_WARP);
     unsigned first = me / PRETENDED_LANES * PRETENDED_LANES;
@@ -256,7 +265,7 @@ inline double __shfl_sync(unsigned, double x, int from) {
 /* add_product of cuda_lane.cuh. */
 #define ADD_PRODUCT
 inline void add_product(double sum[2], double x, double y) {
-    unsigned me = threadIdx.x, warp = me / PRETENDED_LANES * PRETENDED_LANES;
+    unsigned me = pretended.at, warp = me / PRETENDED_LANES * PRETENDED_LANES;
     unsigned i = me % 32 / 4, j = me % 4;
     double row[4];
     pretended.held[me] = x;
@@ -273,7 +282,13 @@ inline void add_product(double sum[2], double x, double y) {
 
 /* Those of cuda_lane.cuh, too: what a block may share, and copies that are there at once. */
 enum { PRETENDED_POOL = 1 << 18 };
-#define POOL(name) static thread_local double name[PRETENDED_POOL / sizeof(double)]
+#define POOL(name) double *name = pretended_pool()
+inline double *pretended_pool() {
+    size_t which = blockIdx.x - pretended.first;
+    while (pretended.pool.size() <= which)
+        pretended.pool.emplace_back(PRETENDED_POOL / sizeof(double));
+    return pretended.pool[which].data();
+}
 #define TOGETHER_IN(l, kernel, blocks, threads, bytes, ...)                                        \
     TOGETHER(l, kernel, blocks, threads, __VA_ARGS__)
 inline void copy_ahead(double *to, const double *from) {
@@ -306,22 +321,32 @@ inline __attribute__((noinline)) void pretended_resume() {
     swapcontext(&pretended.home, &pretended.fiber[pretended.at]);
 }
 
-/* Runs all fibers until they are done. */
-inline void pretended_run(unsigned threads) {
+/* Runs the fibers of so many blocks from `first` on until they are done. Who looks for a number of
+ * another block goes on, and lets the others go on (let_others_go_on). */
+inline void pretended_run(unsigned first, unsigned blocks) {
+    unsigned threads = pretended.threads, all = blocks * threads;
+    pretended.first = first;
     for (bool going = true; going;) {
-        for (unsigned t = 0; t < threads; t++) {
-            if (pretended.waits[t] != PRETENDED_GOES) continue;
-            pretended.at = threadIdx.x = t;
+        going = false;
+        for (unsigned f = 0; f < all; f++) {
+            if (pretended.waits[f] != PRETENDED_GOES) continue;
+            pretended.at = f;
+            threadIdx.x = f % threads;
+            blockIdx.x = first + f / threads;
             pretended_resume();
+            going = going || pretended.waits[f] == PRETENDED_GOES;
         }
-        going = pretended_release(0, threads, PRETENDED_BLOCK);
-        for (size_t warp = 0; warp < threads; warp += PRETENDED_LANES)
-            going = pretended_release(warp, std::min<size_t>(warp + PRETENDED_LANES, threads),
-                                      PRETENDED_WARP) ||
-                    going;
+        for (size_t block = 0; block < all; block += threads) {
+            size_t end = block + threads;
+            going = pretended_release(block, end, PRETENDED_BLOCK) || going;
+            for (size_t warp = block; warp < end; warp += PRETENDED_LANES)
+                going = pretended_release(warp, std::min<size_t>(warp + PRETENDED_LANES, end),
+                                          PRETENDED_WARP) ||
+                        going;
+        }
     }
-    for (unsigned t = 0; t < threads; t++)
-        if (pretended.waits[t] != PRETENDED_DONE) std::abort(); /* they wait for ever */
+    for (unsigned f = 0; f < all; f++)
+        if (pretended.waits[f] != PRETENDED_DONE) std::abort(); /* they wait for ever */
 }
 
 inline void pretended_count() {
@@ -339,16 +364,13 @@ template <typename F> void pretend_each(unsigned blocks, unsigned threads, F wor
         for (threadIdx.x = 0; threadIdx.x < threads; threadIdx.x++) work();
 }
 
-/* Blocks one after another; the threads of one from one place where they wait to the next. */
-template <typename F> void pretend_together(unsigned blocks, unsigned threads, F work) {
+/* Fibers for so many blocks of so many threads. */
+inline void pretended_fibers(unsigned blocks, unsigned threads) {
     enum { STACK = 1 << 16 };
     pretended_block &b = pretended;
-    pretended_count();
-    gridDim.x = blocks;
-    blockDim.x = threads;
-    b.work = work;
-    b.held.resize(threads);
-    while (b.fiber.size() < threads) { /* fibers have their own addresses, and are not moved */
+    b.threads = threads;
+    b.held.resize(blocks * threads);
+    while (b.fiber.size() < blocks * threads) { /* they have their own addresses, and stay there */
         b.fiber.emplace_back();
         b.at_rest.emplace_back();
         b.begun.push_back(false);
@@ -359,9 +381,19 @@ template <typename F> void pretend_together(unsigned blocks, unsigned threads, F
         b.fiber.back().uc_link = nullptr;
         makecontext(&b.fiber.back(), pretended_fiber, 0);
     }
-    for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++) {
-        b.waits.assign(threads, PRETENDED_GOES);
-        pretended_run(threads);
+    b.waits.assign(blocks * threads, PRETENDED_GOES);
+}
+
+/* So many blocks at a time, whose threads go from one place where they wait to the next. */
+template <typename F>
+void pretend_together(unsigned blocks, unsigned threads, unsigned at_once, F work) {
+    pretended_count();
+    gridDim.x = blocks;
+    blockDim.x = threads;
+    pretended.work = work;
+    for (unsigned first = 0; first < blocks; first += at_once) {
+        pretended_fibers(at_once, threads);
+        pretended_run(first, at_once);
     }
 }
 
@@ -374,4 +406,26 @@ template <typename F> void pretend_together(unsigned blocks, unsigned threads, F
     } while (0)
 #define TOGETHER(l, kernel, blocks, threads, ...)                                                  \
     (void)(l),                                                                                     \
-        pretend_together((unsigned)(blocks), (unsigned)(threads), [&]() { kernel(__VA_ARGS__); })
+        pretend_together((unsigned)(blocks), (unsigned)(threads), 1,                               \
+                         [&]() { kernel(__VA_ARGS__); })
+
+/* Those of cuda_lane.cuh for blocks that wait for each other. */
+#define AT_ONCE(l, kernel, blocks, threads, bytes, ...)                                            \
+    (void)(l), (void)(bytes),                                                                      \
+        pretend_together((unsigned)(blocks), (unsigned)(threads), (unsigned)(blocks),              \
+                         [&]() { kernel(__VA_ARGS__); })
+inline void let_others_go_on() {
+    pretended_stop(PRETENDED_GOES);
+}
+inline unsigned look(const unsigned *flag) {
+    return *flag;
+}
+inline double look(const double *x) {
+    return *x;
+}
+inline void publish(unsigned *flag, unsigned value) {
+    *flag = value;
+}
+inline void publish(double *x, double value) {
+    *x = value;
+}

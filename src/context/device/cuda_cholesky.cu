@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: MIT
+ * cuda_cholesky.cu: Cholesky factors on a GPU, and solutions with them, in one kernel each, whose
+ * blocks all run at the same time and wait for each other's tiles of 64 x 64 numbers.
+ *
+ * The time of a factor is that of the chain along its diagonal: factor a tile, multiply the one
+ * below it, subtract the square of that from the next one on the diagonal. A single block walks
+ * along this chain and does nothing else. The others subtract from each tile the products of what
+ * is to its left, as soon as that is there, column after column; a tile of the chain they leave to
+ * it when all products but the last one are subtracted. Instead of the tiles on the diagonal it is
+ * their inverses that are handed around, so that all that is done with tiles is products.
+ *
+ * A solution has the same chain: a block that walks along the diagonal looks itself at the tiles
+ * nearest to it, and the others bring the sums of what is further away. Numbers of a solution are
+ * published by themselves: their place holds a NaN of its own until they are there.
+ *
+ * All sums are made in an order that D alone decides.
+ */
+#include "context/device/cuda_cholesky.cuh"
+
+#include <cmath>
+#include <cstring>
+
+static constexpr int EIGHT = 8;
+enum : unsigned { NOTHING, PREPARED, FINISHED }; /* what a tile's flag says */
+
+static constexpr int64_t POOL_TILES = 4, POOL_BYTES = POOL_TILES * TILE_ROOM * sizeof(double);
+
+int64_t factor_numbers(int64_t D) {
+    int64_t T = tiles_along(D), tiles = T * (T + 1) / 2;
+    return (T + tiles) * AREA + pieces(tiles + T, 2) + 4 * T * SIDE;
+}
+
+factor_room factor_room_at(int64_t D, double *numbers) {
+    int64_t T = tiles_along(D), tiles = T * (T + 1) / 2;
+    factor_room room = {};
+    room.inverse = numbers;
+    room.tile = room.inverse + T * AREA;
+    room.solution = room.tile + tiles * AREA;
+    room.flag = reinterpret_cast<unsigned *>(room.solution + 4 * T * SIDE);
+    return room;
+}
+
+/* ---- a tile on the diagonal ------------------------------------------------------------------ */
+
+/* C = L L', or L itself where it is GIVEN: C -> L, and X -> L^-T, which is 0 below its diagonal.
+ * Eight columns at a time: each row has a thread, which factors the 8 x 8 numbers on the diagonal
+ * for itself and solves its own eight with them; then products are subtracted from the columns to
+ * the right. Above the diagonal C holds anything. Returns in thread 64, which has the first row of
+ * X, the order of the first minor that is not positive, or 0. */
+template <bool GIVEN> __device__ static int factor_tile(double *C, double *X) {
+    const int me = static_cast<int>(threadIdx.x), warp = me / WARP;
+    const int r = me % WARP / 4, c = me % 4;
+    int order = 0;
+    for (int i = me; i < AREA; i += TEAM) X[i / SIDE * PITCH + i % SIDE] = i / SIDE == i % SIDE;
+    __syncthreads();
+#pragma unroll 1
+    for (int first = 0; first < SIDE; first += EIGHT) {
+        const bool below = me < SIDE && me >= first, beside = me >= SIDE && me < SIDE + first + EIGHT;
+        double *row = (me < SIDE ? C + me * PITCH : X + (me - SIDE) * PITCH) + first, x[EIGHT];
+        if (below || beside) {
+            double d[EIGHT][EIGHT];
+#pragma unroll
+            for (int i = 0; i < EIGHT; i++) {
+                x[i] = row[i];
+#pragma unroll
+                for (int j = 0; j <= i; j++) d[i][j] = C[(first + i) * PITCH + first + j];
+            }
+#pragma unroll
+            for (int j = 0; j < EIGHT; j++) {
+                double scale = GIVEN ? 1 / d[j][j] : rsqrt(d[j][j]);
+                if (!GIVEN && !(d[j][j] > 0) && order == 0) order = first + j + 1;
+                x[j] *= scale;
+#pragma unroll
+                for (int i = j + 1; i < EIGHT; i++) {
+                    if (!GIVEN) d[i][j] *= scale;
+                    x[i] -= x[j] * d[i][j];
+                }
+#pragma unroll
+                for (int i = j + 1; i < EIGHT && !GIVEN; i++) {
+#pragma unroll
+                    for (int k = j + 1; k <= i; k++) d[i][k] -= d[i][j] * d[k][j];
+                }
+            }
+        }
+        __syncthreads();
+        if ((below && !GIVEN) || beside) {
+#pragma unroll
+            for (int i = 0; i < EIGHT; i++) row[i] = x[i];
+        }
+        __syncthreads();
+        /* Pieces of 16 x 8: rows of C below, then rows of X that are not 0 here. */
+        const int high = GIVEN ? 0 : (SIDE - first - EIGHT + 15) / 16, all = high + (first + 23) / 16;
+        const int wide = (SIDE - first) / EIGHT - 1;
+        for (int at = warp; at < all * wide; at += TEAM / WARP) {
+            const int tall = at / wide, left = first + EIGHT * (1 + at % wide);
+            const bool own = tall < high;
+            const int top = own ? SIDE - 16 * (tall + 1) : 16 * (tall - high);
+            if (own && top + 15 < left) continue; /* above the diagonal */
+            double *A = own ? C : X, *to = A + (top + r) * PITCH + left + 2 * c, sum[4];
+#pragma unroll
+            for (int h = 0; h < 4; h++) sum[h] = to[h / 2 * 8 * PITCH + h % 2];
+#pragma unroll
+            for (int k = 0; k < EIGHT; k += 4) {
+                const double *from = A + (top + r) * PITCH + first + k + c;
+                const double less[2] = {-from[0], -from[8 * PITCH]};
+                add_product_16(sum, less, C[(left + r) * PITCH + first + k + c]);
+            }
+#pragma unroll
+            for (int h = 0; h < 4; h++) to[h / 2 * 8 * PITCH + h % 2] = sum[h];
+        }
+        __syncthreads();
+    }
+    return order;
+}
+
+/* ---- factoring ------------------------------------------------------------------------------- */
+
+struct factoring {
+    int64_t D;
+    int T;
+    double *A, *tile, *inverse, *failed;
+    unsigned *flag;
+    const double *stopped;
+};
+
+__device__ static inline int64_t number_of(int i, int j) {
+    return static_cast<int64_t>(i) * (i + 1) / 2 + j;
+}
+__device__ static inline unsigned *flag_of(const factoring &f, int i, int j) {
+    return f.flag + number_of(i, j);
+}
+__device__ static inline unsigned *flag_of(const factoring &f, int j) {
+    return f.flag + number_of(f.T, 0) + j;
+}
+
+/* All threads wait until a flag says so much. */
+__device__ static void await(const unsigned *flag, unsigned value) {
+    if (threadIdx.x == 0)
+        while (look(flag) < value) let_others_go_on();
+    __syncthreads();
+}
+
+/* What all threads have written so far, for who sees the flag. */
+__device__ static void announce(unsigned *flag, unsigned value) {
+    __syncthreads();
+    if (threadIdx.x == 0) publish(flag, value);
+}
+
+/* Number (r, c) of tile (i, j) of A, which goes on as the identity. */
+__device__ static inline double number_at(const factoring &f, int i, int j, int r, int c) {
+    int64_t row = static_cast<int64_t>(i) * SIDE + r, col = static_cast<int64_t>(j) * SIDE + c;
+    if (row >= f.D) return row == col;
+    return col <= row ? __ldcg(f.A + row * f.D + col) : 0;
+}
+__device__ static inline void put_number(const factoring &f, int i, int j, int r, int c, double x) {
+    int64_t row = static_cast<int64_t>(i) * SIDE + r, col = static_cast<int64_t>(j) * SIDE + c;
+    if (row < f.D && col <= row) f.A[row * f.D + col] = x;
+}
+
+/* A tile that has been prepared by others, or the matrix's own where there is nothing to subtract:
+ * `depth` products are. */
+__device__ static void take_tile(const factoring &f, int i, int j, int depth, double *to) {
+    if (depth == 0) {
+        for (int at = static_cast<int>(threadIdx.x); at < AREA; at += TEAM)
+            to[at / SIDE * PITCH + at % SIDE] = number_at(f, i, j, at / SIDE, at % SIDE);
+        return;
+    }
+    await(flag_of(f, i, j), PREPARED);
+    fetch_tile(to, f.tile + number_of(i, j) * AREA);
+    end_lot();
+    await_lots<0>();
+}
+
+/* The block that walks along the diagonal. */
+__device__ static void walk_diagonal(const factoring &f, double *pool) {
+    double *C = pool, *X = C + TILE_ROOM, *P = X + TILE_ROOM, *Q = P + TILE_ROOM;
+    const int me = static_cast<int>(threadIdx.x);
+    take_tile(f, 0, 0, 0, C);
+    for (int j = 0;; j++) {
+        __syncthreads();
+        int order = factor_tile<false>(C, X);
+        if (me == SIDE && order > 0 && *f.failed == 0)
+            *f.failed = static_cast<double>(j) * SIDE + order;
+        double *inverse = f.inverse + static_cast<int64_t>(j) * AREA;
+        for (int at = me; at < AREA; at += TEAM)
+            __stcg(inverse + at, X[at / SIDE * PITCH + at % SIDE]);
+        announce(flag_of(f, j), FINISHED);
+        for (int at = me; at < AREA; at += TEAM)
+            put_number(f, j, j, at / SIDE, at % SIDE, C[at / SIDE * PITCH + at % SIDE]);
+        if (j + 1 == f.T) return;
+        take_tile(f, j + 1, j, j, P);
+        __syncthreads();
+        fragment below = {};
+        add_tile<false, true>(&below, P, X);
+        double *to = f.tile + number_of(j + 1, j) * AREA;
+#pragma unroll
+        for (int a = 0; a < ACROSS; a++) {
+#pragma unroll
+            for (int h = 0; h < 4; h++) {
+                int r = row_of(h), c = column_of(a, h);
+                Q[r * PITCH + c] = below.piece[a][h];
+                __stcg(to + r * SIDE + c, below.piece[a][h]);
+            }
+        }
+        announce(flag_of(f, j + 1, j), FINISHED);
+        take_tile(f, j + 1, j + 1, j, C);
+        __syncthreads();
+        fragment square = {};
+        add_tile<false, false>(&square, Q, Q);
+#pragma unroll
+        for (int a = 0; a < ACROSS; a++) {
+#pragma unroll
+            for (int h = 0; h < 4; h++) {
+                int r = row_of(h), c = column_of(a, h);
+                C[r * PITCH + c] -= square.piece[a][h];
+                put_number(f, j + 1, j, r, c, below.piece[a][h]);
+            }
+        }
+    }
+}
+
+/* sum = the products of the first `depth` tiles of rows i and j. The next two are on their way
+ * while two are multiplied; where they are not there yet, what is there is multiplied first. */
+__device__ static void add_products(const factoring &f, int i, int j, int depth, double *pool,
+                                    fragment *sum) {
+    int multiplied = 0;
+    for (int k = 0; k < depth; k++) {
+        double *X = pool + k % 2 * 2 * TILE_ROOM, *Y = X + TILE_ROOM;
+        const unsigned *one = flag_of(f, i, k), *other = flag_of(f, j, k);
+        if (threadIdx.x == 0) {
+            bool there = look(one) == FINISHED && look(other) == FINISHED;
+            pool[POOL_TILES * TILE_ROOM] = there;
+        }
+        __syncthreads();
+        bool there = pool[POOL_TILES * TILE_ROOM] != 0;
+        if (!there && multiplied < k) {
+            double *before = pool + multiplied % 2 * 2 * TILE_ROOM;
+            await_lots<0>();
+            __syncthreads();
+            add_tile<false, false>(sum, before, i == j ? before : before + TILE_ROOM);
+            multiplied++;
+        }
+        await(one, FINISHED);
+        await(other, FINISHED);
+        fetch_tile(X, f.tile + number_of(i, k) * AREA);
+        if (i != j) fetch_tile(Y, f.tile + number_of(j, k) * AREA);
+        end_lot();
+        if (multiplied < k) {
+            double *before = pool + multiplied % 2 * 2 * TILE_ROOM;
+            await_lots<1>();
+            __syncthreads();
+            add_tile<false, false>(sum, before, i == j ? before : before + TILE_ROOM);
+            multiplied++;
+        }
+    }
+    await_lots<0>();
+    __syncthreads();
+    if (multiplied < depth) {
+        double *before = pool + multiplied % 2 * 2 * TILE_ROOM;
+        add_tile<false, false>(sum, before, i == j ? before : before + TILE_ROOM);
+    }
+    __syncthreads();
+}
+
+/* Tile (i, j), of all blocks but the one on the diagonal. */
+__device__ static void make_tile(const factoring &f, int i, int j, double *pool) {
+    const bool for_chain = i <= j + 1;
+    const int depth = i == j ? j - 1 : j;
+    double *to = f.tile + number_of(i, j) * AREA, *C = pool, *X = pool + TILE_ROOM;
+    fragment sum = {};
+    if (for_chain && depth <= 0) return; /* there is nothing to subtract */
+    add_products(f, i, j, depth, pool, &sum);
+#pragma unroll
+    for (int a = 0; a < ACROSS; a++) {
+#pragma unroll
+        for (int h = 0; h < 4; h++) {
+            int r = row_of(h), c = column_of(a, h);
+            double x = number_at(f, i, j, r, c) - sum.piece[a][h];
+            if (for_chain) __stcg(to + r * SIDE + c, x);
+            else C[r * PITCH + c] = x;
+        }
+    }
+    if (for_chain) return announce(flag_of(f, i, j), PREPARED);
+    await(flag_of(f, j), FINISHED);
+    fetch_tile(X, f.inverse + static_cast<int64_t>(j) * AREA);
+    end_lot();
+    await_lots<0>();
+    __syncthreads();
+    fragment made = {};
+    add_tile<false, true>(&made, C, X);
+#pragma unroll
+    for (int a = 0; a < ACROSS; a++) {
+#pragma unroll
+        for (int h = 0; h < 4; h++)
+            __stcg(to + row_of(h) * SIDE + column_of(a, h), made.piece[a][h]);
+    }
+    announce(flag_of(f, i, j), FINISHED);
+#pragma unroll
+    for (int a = 0; a < ACROSS; a++) {
+#pragma unroll
+        for (int h = 0; h < 4; h++)
+            put_number(f, i, j, row_of(h), column_of(a, h), made.piece[a][h]);
+    }
+}
+
+/* Tiles are dealt out column by column, so that each waits for earlier ones alone. */
+__global__ static void __launch_bounds__(TEAM) factor_tiles(factoring f) {
+    POOL(pool);
+    const int others = static_cast<int>(gridDim.x) - 1;
+    if (f.stopped != nullptr && *f.stopped != 0) return;
+    if (blockIdx.x == 0) return walk_diagonal(f, pool);
+    int j = 0, i = static_cast<int>(blockIdx.x) - 1;
+    for (; j < f.T; i += others) {
+        while (j < f.T && i >= f.T) { /* on in the next column, which begins at its diagonal */
+            i += j + 1 - f.T;
+            j++;
+        }
+        if (j < f.T) make_tile(f, i, j, pool);
+    }
+}
+
+/* How many blocks: three for each tile of a column are as fast as more, as long as they all run at
+ * the same time, and leave room for other chains. */
+static int64_t blocks_for(lane *l, int64_t T, int64_t most) {
+    int number = 0, there = 1;
+    (void)fine(l, cudaGetDevice(&number), "the device");
+    (void)fine(l, cudaDeviceGetAttribute(&there, cudaDevAttrMultiProcessorCount, number),
+               "the device");
+    int64_t wanted = T == 1 ? 1 : most;
+    return wanted < there ? wanted : there;
+}
+
+void begin_factor(lane *l, int64_t D, double *A, const factor_room &room, double *failed,
+                  const double *stopped) {
+    int64_t T = tiles_along(D), flags = T * (T + 1) / 2 + T;
+    factoring f = {};
+    f.D = D;
+    f.T = static_cast<int>(T);
+    f.A = A;
+    f.tile = room.tile;
+    f.inverse = room.inverse;
+    f.flag = room.flag;
+    f.failed = failed;
+    f.stopped = stopped;
+    (void)fine(l,
+               cudaMemsetAsync(room.flag, 0, static_cast<size_t>(flags) * sizeof *room.flag,
+                               l->stream),
+               "zeros");
+    int64_t bytes = POOL_BYTES + 16; /* and a word */
+    AT_ONCE(l, factor_tiles, blocks_for(l, T, 3 * T), TEAM, bytes, f);
+}
+
+/* ---- inverses of tiles ----------------------------------------------------------------------- */
+
+__global__ static void __launch_bounds__(TEAM) invert_tiles(factoring f) {
+    POOL(pool);
+    double *C = pool, *X = C + TILE_ROOM;
+    const int j = static_cast<int>(blockIdx.x);
+    take_tile(f, j, j, 0, C);
+    __syncthreads();
+    (void)factor_tile<true>(C, X);
+    double *inverse = f.inverse + static_cast<int64_t>(j) * AREA;
+    for (int at = static_cast<int>(threadIdx.x); at < AREA; at += TEAM)
+        inverse[at] = X[at / SIDE * PITCH + at % SIDE];
+}
+
+void begin_inverses(lane *l, int64_t D, const double *L, const factor_room &room) {
+    factoring f = {};
+    f.D = D;
+    f.T = static_cast<int>(tiles_along(D));
+    f.A = const_cast<double *>(L);
+    f.inverse = room.inverse;
+    const int64_t bytes = 2 * TILE_ROOM * static_cast<int64_t>(sizeof(double));
+    if (fine(l,
+             cudaFuncSetAttribute(invert_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(bytes)),
+             "memory of a block"))
+        TOGETHER_IN(l, invert_tiles, f.T, TEAM, bytes, f);
+}
+
+/* ---- solutions ------------------------------------------------------------------------------- */
+
+static constexpr int NEAR = 2;                /* tiles beside the diagonal that its block looks at */
+static constexpr int EACH_OF = AREA / TEAM;   /* numbers of a tile that a thread has */
+static constexpr int GROUPS = TEAM / SIDE;    /* threads of a column */
+
+struct solving {
+    solution s;
+    int T;
+    const double *inverse;
+    double *y, *v, *sum_y, *sum_v; /* T x 64 each: published number by number */
+};
+
+/* What nobody has published: all bits are set. A result that is no number is the usual NaN. */
+__device__ static inline bool is_there(double x) {
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits != ~uint64_t{0};
+}
+__device__ static inline void publish_number(double *to, double x) {
+    publish(to, x == x ? x : nan(""));
+}
+__device__ static inline double await_number(const double *from) {
+    double x = look(from);
+    while (!is_there(x)) {
+        let_others_go_on();
+        x = look(from);
+    }
+    return x;
+}
+
+/* Of a tile a thread has, for sums along rows, every fourth number of row me / 4, and for sums
+ * along columns sixteen rows of column me % 64. */
+template <bool ALONG_ROWS> __device__ static inline void place_in(int m, int *r, int *c) {
+    const int me = static_cast<int>(threadIdx.x);
+    *r = ALONG_ROWS ? me / 4 : me / SIDE * EACH_OF + m;
+    *c = ALONG_ROWS ? me % 4 + 4 * m : me % SIDE;
+}
+template <bool ALONG_ROWS>
+__device__ static inline void take_part(const solving &f, int i, int j, double *part) {
+    const int64_t D = f.s.D;
+#pragma unroll
+    for (int m = 0; m < EACH_OF; m++) {
+        int r, c;
+        place_in<ALONG_ROWS>(m, &r, &c);
+        int64_t row = static_cast<int64_t>(i) * SIDE + r, col = static_cast<int64_t>(j) * SIDE + c;
+        part[m] = row < D && col < D ? f.s.L[row * D + col] : 0;
+    }
+}
+template <bool ALONG_ROWS>
+__device__ static inline void take_inverse(const solving &f, int j, double *part) {
+#pragma unroll
+    for (int m = 0; m < EACH_OF; m++) {
+        int r, c;
+        place_in<ALONG_ROWS>(m, &r, &c);
+        part[m] = f.inverse[static_cast<int64_t>(j) * AREA + r * SIDE + c];
+    }
+}
+template <bool ALONG_ROWS>
+__device__ static inline double times_part(const double *part, const double *x) {
+    double sum[2] = {0, 0};
+#pragma unroll
+    for (int m = 0; m < EACH_OF; m++) {
+        int r, c;
+        place_in<ALONG_ROWS>(m, &r, &c);
+        sum[m % 2] += part[m] * x[ALONG_ROWS ? c : r];
+    }
+    return sum[0] + sum[1];
+}
+
+/* Sums of all threads of a row or a column, for thread r < 64 number r; room: 4 x 64. */
+template <bool ALONG_ROWS> __device__ static inline double collect(double own, double *room) {
+    const int me = static_cast<int>(threadIdx.x);
+    if (ALONG_ROWS) {
+        own += __shfl_sync(~0u, own, me % WARP ^ 1);
+        own += __shfl_sync(~0u, own, me % WARP ^ 2);
+        if (me % 4 == 0) room[me / 4] = own;
+        __syncthreads();
+        return me < SIDE ? room[me] : 0;
+    }
+    room[me / SIDE * SIDE + me % SIDE] = own;
+    __syncthreads();
+    if (me >= SIDE) return 0;
+    double sum = room[me];
+#pragma unroll
+    for (int g = 1; g < GROUPS; g++) sum += room[g * SIDE + me];
+    return sum;
+}
+
+/* The tiles nearby of a step. */
+template <bool FORWARD>
+__device__ static inline void take_near(const solving &f, int step, double (*near)[EACH_OF]) {
+    const int j = FORWARD ? step : f.T - 1 - step;
+#pragma unroll
+    for (int d = 1; d <= NEAR; d++) {
+        if (d > step) continue;
+        if (FORWARD) take_part<true>(f, j, j - d, near[d - 1]);
+        else take_part<false>(f, j + d, j, near[d - 1]);
+    }
+}
+
+/* FORWARD: y = L^-1 x, row by row from the first one; else v = L^-T (y + a z), from the last. */
+template <bool FORWARD>
+__device__ static void solve_along(const solving &f, double *pool) {
+    const int me = static_cast<int>(threadIdx.x), T = f.T;
+    double *recent = pool, *right = recent + NEAR * SIDE, *room = right + SIDE;
+    double near[NEAR][EACH_OF], corner[EACH_OF];
+    take_near<FORWARD>(f, 0, near);
+    take_inverse<!FORWARD>(f, FORWARD ? 0 : T - 1, corner);
+    for (int step = 0; step < T; step++) {
+        const int j = FORWARD ? step : T - 1 - step;
+        const int64_t at = static_cast<int64_t>(j) * SIDE + me;
+        double own = 0, b = 0;
+        if (me < SIDE && at < f.s.D) {
+            if (FORWARD || (f.s.halves & 1) == 0) b = f.s.x[at];
+            else b = look(f.y + at);
+            if (!FORWARD && f.s.z != nullptr) b += f.s.a * f.s.z[at];
+        }
+#pragma unroll
+        for (int d = NEAR; d > 0; d--)
+            if (step >= d) own += times_part<FORWARD>(near[d - 1], recent + (step - d) % NEAR * SIDE);
+        if (step + 1 < T) take_near<FORWARD>(f, step + 1, near); /* on their way until then */
+        double sum = collect<FORWARD>(own, room);
+        if (me < SIDE) {
+            if (step > NEAR) sum += await_number((FORWARD ? f.sum_y : f.sum_v) + at);
+            right[me] = b - sum;
+        }
+        __syncthreads();
+        double x = times_part<!FORWARD>(corner, right);
+        if (step + 1 < T) take_inverse<!FORWARD>(f, FORWARD ? j + 1 : j - 1, corner);
+        x = collect<!FORWARD>(x, room);
+        if (me < SIDE) {
+            recent[step % NEAR * SIDE + me] = x;
+            publish_number((FORWARD ? f.y : f.v) + at, x);
+            if (at < f.s.D && (!FORWARD || f.s.halves == 1)) f.s.x[at] = x;
+            if (at < f.s.D && !FORWARD && f.s.theta != nullptr) {
+                f.s.theta[at] += f.s.size * x;
+                f.s.path[at] = f.s.theta[at];
+            }
+        }
+        __syncthreads();
+    }
+    if (!FORWARD && me == 0 && f.s.done != nullptr) *f.s.done = f.s.count;
+}
+
+/* The others: for each step the sum of what is further away than the tiles nearby. */
+template <bool FORWARD> __device__ static void bring_sums(const solving &f, double *pool) {
+    const int me = static_cast<int>(threadIdx.x), T = f.T;
+    double *there = pool, *room = pool + 2 * SIDE;
+    for (int step = NEAR + static_cast<int>(blockIdx.x); step < T;
+         step += static_cast<int>(gridDim.x) - 1) {
+        const int j = FORWARD ? step : T - 1 - step;
+        double own = 0, part[EACH_OF];
+        for (int before = 0; before + NEAR < step; before++) {
+            const int k = FORWARD ? before : T - 1 - before;
+            double *x = there + before % 2 * SIDE;
+            if (FORWARD) take_part<true>(f, j, k, part);
+            else take_part<false>(f, k, j, part);
+            if (me < SIDE)
+                x[me] = await_number((FORWARD ? f.y : f.v) + static_cast<int64_t>(k) * SIDE + me);
+            __syncthreads();
+            own += times_part<FORWARD>(part, x);
+        }
+        double sum = collect<FORWARD>(own, room);
+        if (me < SIDE)
+            publish_number((FORWARD ? f.sum_y : f.sum_v) + static_cast<int64_t>(j) * SIDE + me, sum);
+        __syncthreads();
+    }
+}
+
+__global__ static void __launch_bounds__(TEAM) solve_tiles(solving f) {
+    POOL(pool);
+    if (f.s.stopped != nullptr && (*f.s.stopped != 0 || *f.s.failed != 0)) return;
+    if (blockIdx.x == 0) {
+        if (f.s.halves & 1) solve_along<true>(f, pool);
+        if (f.s.halves & 2) solve_along<false>(f, pool);
+        return;
+    }
+    if (f.s.halves & 1) bring_sums<true>(f, pool);
+    if (f.s.halves & 2) bring_sums<false>(f, pool);
+}
+
+void begin_solution(lane *l, const solution &s, const factor_room &room) {
+    const int64_t T = tiles_along(s.D), bytes = 512 * static_cast<int64_t>(sizeof(double));
+    const size_t numbers = static_cast<size_t>(4 * T * SIDE) * sizeof(double);
+    solving f = {};
+    f.s = s;
+    f.T = static_cast<int>(T);
+    f.inverse = room.inverse;
+    f.y = room.solution;
+    f.v = f.y + T * SIDE;
+    f.sum_y = f.v + T * SIDE;
+    f.sum_v = f.sum_y + T * SIDE;
+    (void)fine(l, cudaMemsetAsync(room.solution, 0xff, numbers, l->stream), "a solution");
+    AT_ONCE(l, solve_tiles, blocks_for(l, T, T > NEAR ? T - NEAR : 1), TEAM, bytes, f);
+}

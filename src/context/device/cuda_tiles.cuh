@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ * cuda_tiles.cuh: matrices cut into tiles of 64 x 64 numbers, and their products by a block of 256
+ * threads: what the factor of a matrix (cuda_cholesky.cu) and the iterations of wide regressions
+ * (cuda_wide.cu) are made of.
+ *
+ * In memory that a block shares the rows of a tile are PITCH numbers apart, so that the fragments
+ * of products lie in other banks whether a tile is read by rows or by columns. A warp makes 16 x 32
+ * numbers of a product: ACROSS pieces of 16 x 8 (add_product_16 of cuda_lane.cuh).
+ */
+#pragma once
+
+#include "context/device/cuda_lane.cuh"
+
+static constexpr int SIDE = 64, AREA = SIDE * SIDE, PITCH = SIDE + 4, TILE_ROOM = SIDE * PITCH;
+static constexpr int TEAM = 256, WARP = 32, ACROSS = 4, HALF = 32;
+
+static inline int64_t tiles_along(int64_t D) {
+    return pieces(D, SIDE);
+}
+
+/* What a thread has of a product. Number h of piece a is that of row_of(h), column_of(a, h). */
+struct fragment {
+    double piece[ACROSS][4];
+};
+__device__ static inline int row_of(int h) {
+    int warp = static_cast<int>(threadIdx.x) / WARP, lane = static_cast<int>(threadIdx.x) % WARP;
+    return 16 * (warp % 4) + lane / 4 + h / 2 * 8;
+}
+__device__ static inline int column_of(int a, int h) {
+    int warp = static_cast<int>(threadIdx.x) / WARP, lane = static_cast<int>(threadIdx.x) % WARP;
+    return HALF * (warp / 4) + 8 * a + 2 * (lane % 4) + h % 2;
+}
+
+/* sum += X Y', or X Y where Y is turned; X' where X is. scale, shift: of the numbers of `deep` rows
+ * of turned tiles (cuda_wide.cu); both tiles lie in shared memory. */
+template <bool TURN_X, bool TURN_Y>
+__device__ static inline void add_tile(fragment *sum, const double *X, const double *Y) {
+    const int warp = static_cast<int>(threadIdx.x) / WARP;
+    const int r = static_cast<int>(threadIdx.x) % WARP / 4, c = static_cast<int>(threadIdx.x) % 4;
+    const int top = 16 * (warp % 4) + r, left = HALF * (warp / 4) + r;
+#pragma unroll 4
+    for (int k = c; k < SIDE; k += 4) {
+        const double x[2] = {TURN_X ? X[k * PITCH + top] : X[top * PITCH + k],
+                             TURN_X ? X[k * PITCH + top + 8] : X[(top + 8) * PITCH + k]};
+        double y[ACROSS];
+#pragma unroll
+        for (int a = 0; a < ACROSS; a++)
+            y[a] = TURN_Y ? Y[k * PITCH + left + 8 * a] : Y[(left + 8 * a) * PITCH + k];
+#pragma unroll
+        for (int a = 0; a < ACROSS; a++) add_product_16(sum->piece[a], x, y[a]);
+    }
+}
+
+/* A tile that lies in one piece in the GPU's memory begins its way to shared memory. */
+__device__ static inline void fetch_tile(double *to, const double *from) {
+    for (int q = static_cast<int>(threadIdx.x); q < AREA / 2; q += TEAM)
+        copy_ahead(to + q / (SIDE / 2) * PITCH + 2 * (q % (SIDE / 2)), from + 2 * q);
+}
