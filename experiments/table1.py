@@ -148,7 +148,10 @@ def told(record, warmup, most=100):
 
 def pick(made, method):
     """The run of a method that predicts the validation part best, by its log loss."""
-    return min((r for r in made if r["method"] == method and not r["failed"] and not r["kind"]), key=lambda r: r["log_loss"])
+    tried = [r for r in made if r["method"] == method and not r["failed"] and not r["kind"]]
+    if not tried:
+        raise Failed(f"no run of {method} came to its first draw: a larger --max-time")
+    return min(tried, key=lambda r: r["log_loss"])
 
 
 def score(lab, r, rows):
