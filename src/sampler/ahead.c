@@ -13,7 +13,7 @@
 
 enum {
     MOST_AHEAD = 256,      /* iterations: some milliseconds, in which nobody can stop the run */
-    MOST_NUMBERS = 1 << 14 /* of a chain's path */
+    MOST_NUMBERS = 1 << 16 /* of a chain's path */
 };
 
 static sgfs_status open_law(const sgfs_sampler *s, sgfsi_walk_law *law, sgfs_err *err) {

@@ -202,11 +202,36 @@ static void write_rows(void) {
     fclose(f);
 }
 
+/* So many columns and rows of a batch that a GPU makes iterations by many blocks of threads. */
+enum { WIDE = 200, WIDE_ROWS = 500 };
+static char wide_file[] = "/tmp/sgfs_ahead_XXXXXX.csv";
+
+static void write_wide_rows(void) {
+    int fd = mkstemps(wide_file, 4);
+    FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
+    uint64_t seed = 78;
+    assert_non_null(f);
+    for (int j = 0; j < WIDE; j++) fprintf(f, "x%d,", j);
+    fprintf(f, "y,count\n");
+    for (int64_t i = 0; i < WIDE_ROWS; i++) {
+        double eta = 0.3 * next_normal(&seed);
+        for (int j = 0; j < WIDE; j++) {
+            double x = 0.1 * next_normal(&seed);
+            eta += 0.5 * x;
+            fprintf(f, "%.6f,", x);
+        }
+        fprintf(f, "%s,%d\n", eta > 0.1 ? "yes" : "no", (int)exp(0.7 * eta));
+    }
+    fclose(f);
+}
+
 typedef struct settings {
     const char *model, *sampler;
     const char *option[MOST + 1][2];
     bool never; /* nothing is made ahead */
 } settings;
+
+static bool wide; /* rows of the wide file */
 
 typedef struct fit {
     sgfs_config *cfg;
@@ -225,8 +250,10 @@ static fit open_fit(const settings *is, const sgfs_device *kind) {
     sgfs_err err;
     char number[24];
     fit of = {.cfg = unit_prior_config()};
-    give(of.cfg, "data.features", "a,b,c");
-    give(of.cfg, "data.target", strcmp(is->model, "poisson") == 0 ? "count" : "y");
+    bool counts = strcmp(is->model, "poisson") == 0;
+    if (wide) give(of.cfg, "data.drop", counts ? "y" : "count");
+    else give(of.cfg, "data.features", "a,b,c");
+    give(of.cfg, "data.target", counts ? "count" : "y");
     give(of.cfg, "sampler.kind", is->sampler);
     snprintf(number, sizeof number, "%d", (int)warmup);
     give(of.cfg, "run.warmup", number);
@@ -236,9 +263,9 @@ static fit open_fit(const settings *is, const sgfs_device *kind) {
     give(of.cfg, "run.chains", number);
     give(of.cfg, "run.thin", "1");
     give(of.cfg, "run.threads", "2");
-    give(of.cfg, "run.batch", "50");
+    give(of.cfg, "run.batch", wide ? "75" : "50");
     for (int k = 0; is->option[k][0] != NULL; k++) give(of.cfg, is->option[k][0], is->option[k][1]);
-    of.data = sgfs_data_open(rows_file, of.cfg, &err);
+    of.data = sgfs_data_open(wide ? wide_file : rows_file, of.cfg, &err);
     of.model = of.data != NULL ? sgfs_model_open(is->model, of.data, of.cfg, &err) : NULL;
     if (of.model == NULL) fail_msg("%s: %s", is->model, err.text);
     if (kind != NULL) {
@@ -441,6 +468,48 @@ static void test_what_is_not_made_ahead(void **state) {
     }
 }
 
+/* Wide ones, which the plain walk has no room for. Chains of 201 parameters stretch rounding more
+ * than those of four: they may be 1e-7 apart, of spreads of about 0.2. */
+static void test_wide_regressions(void **state) {
+    static const settings all_wide[] = {
+        {"logistic", "sgfs-f", {{"fisher.update", "refactor"}}, false},
+        {"poisson", "sgld", {{"sampler.epsilon", "0.0001"}}, false},
+        {"poisson", "sgfs-d", {{"sampler.warmup_by", "scores"}}, false},
+        {"logistic", "sgfs-d", {{"sampler.alpha", "2"}}, false},
+        {"poisson",
+         "sgfs-f",
+         {{"fisher.update", "refactor"}, {"sampler.warmup_by", "scores"}},
+         false},
+        {"logistic",
+         "sgfs-f",
+         {{"fisher.update", "refactor"}, {"fisher.every", "1"}, {"sampler.alpha", "1"}},
+         false},
+    };
+    (void)state;
+    if (!on_gpu) return;
+    write_wide_rows();
+    wide = true;
+    for (size_t k = 0; k < (few ? 3 : sizeof all_wide / sizeof all_wide[0]); k++) {
+        int64_t many[2] = {warmup, draws};
+        if (few) warmup = draws = 4;
+        fit here = open_fit(&all_wide[k], NULL);
+        advance(&here, warmup + draws, 1000);
+        fit there = walk_in(&all_wide[k], 1000), pieces = walk_in(&all_wide[k], 3);
+        double apart = furthest(&here, &there);
+        if (apart > 1e-7)
+            fail_msg("%s %s (case %zu): %g apart", all_wide[k].model, all_wide[k].sampler, k,
+                     apart);
+        assert_same_bits(&all_wide[k], &there, &pieces, 3);
+        close_fit(&here);
+        close_fit(&there);
+        close_fit(&pieces);
+        warmup = many[0];
+        draws = many[1];
+    }
+    wide = false;
+    unlink(wide_file);
+}
+
 static int setup(void **state) {
     (void)state;
     plain_ops = *sgfs_device_blas.ops;
@@ -471,6 +540,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_taken_up_again),
         cmocka_unit_test(test_a_matrix_without_a_factor),
         cmocka_unit_test(test_what_is_not_made_ahead),
+        cmocka_unit_test(test_wide_regressions),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

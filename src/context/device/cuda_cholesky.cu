@@ -55,7 +55,8 @@ template <bool GIVEN> __device__ static int factor_tile(double *C, double *X) {
     __syncthreads();
 #pragma unroll 1
     for (int first = 0; first < SIDE; first += EIGHT) {
-        const bool below = me < SIDE && me >= first, beside = me >= SIDE && me < SIDE + first + EIGHT;
+        const bool below = me < SIDE && me >= first,
+                   beside = me >= SIDE && me < SIDE + first + EIGHT;
         double *row = (me < SIDE ? C + me * PITCH : X + (me - SIDE) * PITCH) + first, x[EIGHT];
         if (below || beside) {
             double d[EIGHT][EIGHT];
@@ -89,7 +90,8 @@ template <bool GIVEN> __device__ static int factor_tile(double *C, double *X) {
         }
         __syncthreads();
         /* Pieces of 16 x 8: rows of C below, then rows of X that are not 0 here. */
-        const int high = GIVEN ? 0 : (SIDE - first - EIGHT + 15) / 16, all = high + (first + 23) / 16;
+        const int high = GIVEN ? 0 : (SIDE - first - EIGHT + 15) / 16,
+                  all = high + (first + 23) / 16;
         const int wide = (SIDE - first) / EIGHT - 1;
         for (int at = warp; at < all * wide; at += TEAM / WARP) {
             const int tall = at / wide, left = first + EIGHT * (1 + at % wide);
@@ -342,10 +344,9 @@ void begin_factor(lane *l, int64_t D, double *A, const factor_room &room, double
     f.flag = room.flag;
     f.failed = failed;
     f.stopped = stopped;
-    (void)fine(l,
-               cudaMemsetAsync(room.flag, 0, static_cast<size_t>(flags) * sizeof *room.flag,
-                               l->stream),
-               "zeros");
+    (void)fine(
+        l, cudaMemsetAsync(room.flag, 0, static_cast<size_t>(flags) * sizeof *room.flag, l->stream),
+        "zeros");
     int64_t bytes = POOL_BYTES + 16; /* and a word */
     AT_ONCE(l, factor_tiles, blocks_for(l, T, 3 * T), TEAM, bytes, f);
 }
@@ -380,9 +381,9 @@ void begin_inverses(lane *l, int64_t D, const double *L, const factor_room &room
 
 /* ---- solutions ------------------------------------------------------------------------------- */
 
-static constexpr int NEAR = 2;                /* tiles beside the diagonal that its block looks at */
-static constexpr int EACH_OF = AREA / TEAM;   /* numbers of a tile that a thread has */
-static constexpr int GROUPS = TEAM / SIDE;    /* threads of a column */
+static constexpr int NEAR = 2;              /* tiles beside the diagonal that its block looks at */
+static constexpr int EACH_OF = AREA / TEAM; /* numbers of a tile that a thread has */
+static constexpr int GROUPS = TEAM / SIDE;  /* threads of a column */
 
 struct solving {
     solution s;
@@ -480,8 +481,7 @@ __device__ static inline void take_near(const solving &f, int step, double (*nea
 }
 
 /* FORWARD: y = L^-1 x, row by row from the first one; else v = L^-T (y + a z), from the last. */
-template <bool FORWARD>
-__device__ static void solve_along(const solving &f, double *pool) {
+template <bool FORWARD> __device__ static void solve_along(const solving &f, double *pool) {
     const int me = static_cast<int>(threadIdx.x), T = f.T;
     double *recent = pool, *right = recent + NEAR * SIDE, *room = right + SIDE;
     double near[NEAR][EACH_OF], corner[EACH_OF];
@@ -498,7 +498,8 @@ __device__ static void solve_along(const solving &f, double *pool) {
         }
 #pragma unroll
         for (int d = NEAR; d > 0; d--)
-            if (step >= d) own += times_part<FORWARD>(near[d - 1], recent + (step - d) % NEAR * SIDE);
+            if (step >= d)
+                own += times_part<FORWARD>(near[d - 1], recent + (step - d) % NEAR * SIDE);
         if (step + 1 < T) take_near<FORWARD>(f, step + 1, near); /* on their way until then */
         double sum = collect<FORWARD>(own, room);
         if (me < SIDE) {
@@ -543,7 +544,8 @@ template <bool FORWARD> __device__ static void bring_sums(const solving &f, doub
         }
         double sum = collect<FORWARD>(own, room);
         if (me < SIDE)
-            publish_number((FORWARD ? f.sum_y : f.sum_v) + static_cast<int64_t>(j) * SIDE + me, sum);
+            publish_number((FORWARD ? f.sum_y : f.sum_v) + static_cast<int64_t>(j) * SIDE + me,
+                           sum);
         __syncthreads();
     }
 }

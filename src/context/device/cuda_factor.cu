@@ -54,10 +54,9 @@ void cuda_unpotrf(const sgfs_device *dev, int64_t D, double *L) {
     int d = static_cast<int>(D);
     double *W = triangle_of(l, D, L);
     if (W == nullptr || D == 0) return;
-    (void)fine(l,
-               cublasDsyrk(l->blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_T, d, d, &one, W, d, &none, L,
-                           d),
-               "a product");
+    (void)fine(
+        l, cublasDsyrk(l->blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_T, d, d, &one, W, d, &none, L, d),
+        "a product");
 }
 
 /* W = L^-1; NULL: the device has failed. */
@@ -79,10 +78,9 @@ void cuda_potri(const sgfs_device *dev, int64_t D, double *L) {
     int d = static_cast<int>(D);
     double *W = inverse_of(l, D, L);
     if (W == nullptr) return;
-    (void)fine(l,
-               cublasDsyrk(l->blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, d, d, &one, W, d, &none, L,
-                           d),
-               "an inverse");
+    (void)fine(
+        l, cublasDsyrk(l->blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, d, d, &one, W, d, &none, L, d),
+        "an inverse");
 }
 
 void cuda_invert_factor(const sgfs_device *dev, int64_t D, const double *L, double *A) {
@@ -91,10 +89,9 @@ void cuda_invert_factor(const sgfs_device *dev, int64_t D, const double *L, doub
     int d = static_cast<int>(D);
     double *W = inverse_of(l, D, L);
     if (W == nullptr) return;
-    (void)fine(l,
-               cublasDgemm(l->blas, CUBLAS_OP_N, CUBLAS_OP_T, d, d, d, &one, W, d, W, d, &none, A,
-                           d),
-               "an inverse");
+    (void)fine(
+        l, cublasDgemm(l->blas, CUBLAS_OP_N, CUBLAS_OP_T, d, d, d, &one, W, d, W, d, &none, A, d),
+        "an inverse");
 }
 
 /* x, a vector of the host's, goes there, is worked on, and comes back. */
@@ -290,14 +287,14 @@ int64_t cuda_inv_update(const sgfs_device *dev, int64_t D, int64_t n, double *P,
     if (numbers == nullptr || !begin(l, 4)) return -1;
     double *order = const_cast<double *>(up(l, 1, &nothing)),
            *bad = const_cast<double *>(up(l, 1, &nothing));
-    bool made = fine(l,
-                     cublasDsymm(l->blas, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_UPPER, d, m, &one, P,
-                                 d, X, d, &none, Y, d),
-                     "an update") &&
-                fine(l,
-                     cublasDgemm(l->blas, CUBLAS_OP_T, CUBLAS_OP_N, m, m, d, &one, Y, d, X, d,
-                                 &none, C, m),
-                     "an update");
+    bool made =
+        fine(l,
+             cublasDsymm(l->blas, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_UPPER, d, m, &one, P, d, X, d,
+                         &none, Y, d),
+             "an update") &&
+        fine(l,
+             cublasDgemm(l->blas, CUBLAS_OP_T, CUBLAS_OP_N, m, m, d, &one, Y, d, X, d, &none, C, m),
+             "an update");
     EACH(l, add_one, n, n, C);
     begin_factor(l, n, C, factor_room_at(n, numbers), order, nullptr);
     made = made &&

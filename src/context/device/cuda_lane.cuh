@@ -26,7 +26,7 @@
 
 struct cuda_state; /* an opened device: cuda_plugin.cu */
 
-static constexpr int DUES = 4, THREADS = 256;
+static constexpr int DUES = 8, THREADS = 256;
 
 struct lane {
     cuda_state *home;
@@ -116,10 +116,10 @@ __device__ static inline void add_product_16(double sum[4], const double x[2], d
 #define TOGETHER_IN(l, kernel, blocks, threads, bytes, ...)                                        \
     kernel<<<(unsigned)(blocks), (unsigned)(threads), (size_t)(bytes), (l)->stream>>>(__VA_ARGS__)
 __device__ static inline void copy_ahead(double *to, const double *from) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-                     (unsigned)__cvta_generic_to_shared(to)),
-                 "l"(from)
-                 : "memory");
+    asm volatile(
+        "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
+        "l"(from)
+        : "memory");
 }
 __device__ static inline void end_lot(void) {
     asm volatile("cp.async.commit_group;" ::: "memory");

@@ -11,12 +11,13 @@
  */
 #include "context/device/cuda_lane.cuh"
 #include "context/device/cuda_random.cuh"
-#include "context/device/walk.h"
+#include "context/device/cuda_wide.cuh"
 
 #include <cmath>
 #include <cstring>
 
 static constexpr int WARP = 32, TILE = 8, DEEP = 4, AVERAGES = 2;
+static constexpr int MOST_PARAMETERS = 64, MOST_ROWS = 2048; /* of a block's memory */
 
 struct law_there {
     sgfsi_link link;
@@ -400,7 +401,7 @@ __global__ static void __launch_bounds__(WARP *block_of<MATRIX>::WARPS)
     __shared__ double part[WARPS][SIDE];             /* sums of each warp; the first becomes gbar */
     __shared__ double square[DIAGONAL ? WARPS : 1][SIDE];
     __shared__ double theta[SIDE], x[SIDE], z[2][2][SIDE], density[WARPS], about[2];
-    __shared__ int row[SGFSI_WALK_ROWS];
+    __shared__ int row[MOST_ROWS];
     __shared__ sgfsi_walk_step steps[2]; /* this one and the next */
     const walk_there w = walks[blockIdx.x];
     const int me = static_cast<int>(threadIdx.x), thread = me % WARP, warp = me / WARP, D = law.D;
@@ -632,6 +633,7 @@ void cuda_walk(const sgfs_device *dev, const sgfsi_walk_law *law, int64_t chains
         steps += walks[c].count;
         walks[c].done = 0;
     }
+    if (D > MOST_PARAMETERS || law->n > MOST_ROWS) return walk_wide(l, law, chains, walks);
     const layout is = layout_of(chains, steps, D);
     bool matrix = law->matrix != SGFSI_WALK_PLAIN, full = law->matrix == SGFSI_WALK_FULL;
     double *before = matrix ? scratch_of(l, chains * AVERAGES * (full ? D * D : D)) : nullptr;

@@ -21,9 +21,9 @@
 #include "context/device/device.h"
 
 enum {
-    SGFSI_WALK_LINE = 16,       /* numbers of a line of memory */
-    SGFSI_WALK_PARAMETERS = 64, /* D at most */
-    SGFSI_WALK_ROWS = 2048      /* n at most; N is less than 2^31 */
+    SGFSI_WALK_LINE = 16,            /* numbers of a line of memory */
+    SGFSI_WALK_PARAMETERS = 1 << 13, /* D at most */
+    SGFSI_WALK_ROWS = 1 << 16        /* n at most; N is less than 2^31 */
 };
 
 typedef enum sgfsi_walk_matrix {

@@ -183,7 +183,11 @@ inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *is, const voi
     if (at < next->first + next->second) is->type = cudaMemoryTypeDevice;
     return cudaSuccess;
 }
-enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
+enum cudaMemcpyKind {
+    cudaMemcpyHostToDevice,
+    cudaMemcpyDeviceToHost,
+    cudaMemcpyDeviceToDevice
+};
 inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind) {
     std::memcpy(to, from, bytes);
     return pretended_state();
