@@ -42,29 +42,84 @@ factor_room factor_room_at(int64_t D, double *numbers) {
 
 /* ---- a tile on the diagonal ------------------------------------------------------------------ */
 
+static constexpr int ROWS = 2 * SIDE;            /* threads that have a row of C or X each */
+static constexpr int ALL_ROWS = ALL_OF_TEAM + 1; /* their barrier */
+static constexpr int TALL = 5;                   /* pieces of 16 rows, at most */
+
+/* Products of columns first .. first + 7 are subtracted from eight columns of C and X, from `left`
+ * on: in pieces of 16 rows, of C those below, of X those that are not 0, dealt out to `of` warps. */
+template <bool GIVEN>
+__device__ static inline void subtract_columns(double *C, double *X, int first, int left, int own,
+                                               int of) {
+    const int r = static_cast<int>(threadIdx.x) % WARP / 4, c = static_cast<int>(threadIdx.x) % 4;
+    const int high = GIVEN ? 0 : (SIDE - left + 15) / 16, all = high + (first + 23) / 16;
+    double *to[TALL], sum[TALL][4], y[2];
+#pragma unroll
+    for (int k = 0; k < 2; k++) y[k] = C[(left + r) * PITCH + first + 4 * k + c];
+#pragma unroll
+    for (int t = 0; t < TALL; t++) {
+        if (t >= all || t % of != own) continue;
+        double *A = t < high ? C + (SIDE - 16 * (t + 1)) * PITCH : X + 16 * (t - high) * PITCH;
+        to[t] = A + r * PITCH;
+#pragma unroll
+        for (int h = 0; h < 4; h++) sum[t][h] = to[t][left + 2 * c + h / 2 * 8 * PITCH + h % 2];
+    }
+#pragma unroll
+    for (int k = 0; k < 2; k++) {
+#pragma unroll
+        for (int t = 0; t < TALL; t++) {
+            if (t >= all || t % of != own) continue;
+            const double *from = to[t] + first + 4 * k + c;
+            const double less[2] = {-from[0], -from[8 * PITCH]};
+            add_product_16(sum[t], less, y[k]);
+        }
+    }
+#pragma unroll
+    for (int t = 0; t < TALL; t++) {
+        if (t >= all || t % of != own) continue;
+#pragma unroll
+        for (int h = 0; h < 4; h++) to[t][left + 2 * c + h / 2 * 8 * PITCH + h % 2] = sum[t][h];
+    }
+}
+
+/* Two neighbouring numbers of shared memory, the first of them at an even place. */
+__device__ static inline double2 two_at(const double *x) {
+    return *reinterpret_cast<const double2 *>(x);
+}
+
 /* C = L L', or L itself where it is GIVEN: C -> L, and X -> L^-T, which is 0 below its diagonal.
  * Eight columns at a time: each row has a thread, which factors the 8 x 8 numbers on the diagonal
- * for itself and solves its own eight with them; then products are subtracted from the columns to
- * the right. Above the diagonal C holds anything. Returns in thread 64, which has the first row of
- * X, the order of the first minor that is not positive, or 0. */
+ * for itself and solves its own eight with them. Their products are first subtracted from the next
+ * eight columns, and while these are solved, other warps subtract them from the rest. Above the
+ * diagonal C holds anything. Returns in thread 64, which has the first row of X, the order of the
+ * first minor that is not positive, or 0. */
 template <bool GIVEN> __device__ static int factor_tile(double *C, double *X) {
     const int me = static_cast<int>(threadIdx.x), warp = me / WARP;
-    const int r = me % WARP / 4, c = me % 4;
+    constexpr int OTHERS = TEAM / WARP - ROWS / WARP;
     int order = 0;
     for (int i = me; i < AREA; i += TEAM) X[i / SIDE * PITCH + i % SIDE] = i / SIDE == i % SIDE;
-    __syncthreads();
+    meet_team();
 #pragma unroll 1
     for (int first = 0; first < SIDE; first += EIGHT) {
-        const bool below = me < SIDE && me >= first,
-                   beside = me >= SIDE && me < SIDE + first + EIGHT;
-        double *row = (me < SIDE ? C + me * PITCH : X + (me - SIDE) * PITCH) + first, x[EIGHT];
-        if (below || beside) {
-            double d[EIGHT][EIGHT];
+        if (me < ROWS) {
+            const bool below = me < SIDE && me >= first,
+                       beside = me >= SIDE && me < SIDE + first + EIGHT;
+            double *row = (me < SIDE ? C + me * PITCH : X + (me - SIDE) * PITCH) + first;
+            double x[EIGHT], d[EIGHT][EIGHT];
+#pragma unroll
+            for (int i = 0; i < EIGHT; i += 2) {
+                double2 two = two_at(row + i);
+                x[i] = two.x;
+                x[i + 1] = two.y;
+            }
 #pragma unroll
             for (int i = 0; i < EIGHT; i++) {
-                x[i] = row[i];
 #pragma unroll
-                for (int j = 0; j <= i; j++) d[i][j] = C[(first + i) * PITCH + first + j];
+                for (int j = 0; j <= i; j += 2) {
+                    double2 two = two_at(C + (first + i) * PITCH + first + j);
+                    d[i][j] = two.x;
+                    d[i][j + 1] = two.y;
+                }
             }
 #pragma unroll
             for (int j = 0; j < EIGHT; j++) {
@@ -82,36 +137,24 @@ template <bool GIVEN> __device__ static int factor_tile(double *C, double *X) {
                     for (int k = j + 1; k <= i; k++) d[i][k] -= d[i][j] * d[k][j];
                 }
             }
-        }
-        __syncthreads();
-        if ((below && !GIVEN) || beside) {
+            meet(ALL_ROWS, ROWS);
+            if ((below && !GIVEN) || beside) {
 #pragma unroll
-            for (int i = 0; i < EIGHT; i++) row[i] = x[i];
-        }
-        __syncthreads();
-        /* Pieces of 16 x 8: rows of C below, then rows of X that are not 0 here. */
-        const int high = GIVEN ? 0 : (SIDE - first - EIGHT + 15) / 16,
-                  all = high + (first + 23) / 16;
-        const int wide = (SIDE - first) / EIGHT - 1;
-        for (int at = warp; at < all * wide; at += TEAM / WARP) {
-            const int tall = at / wide, left = first + EIGHT * (1 + at % wide);
-            const bool own = tall < high;
-            const int top = own ? SIDE - 16 * (tall + 1) : 16 * (tall - high);
-            if (own && top + 15 < left) continue; /* above the diagonal */
-            double *A = own ? C : X, *to = A + (top + r) * PITCH + left + 2 * c, sum[4];
-#pragma unroll
-            for (int h = 0; h < 4; h++) sum[h] = to[h / 2 * 8 * PITCH + h % 2];
-#pragma unroll
-            for (int k = 0; k < EIGHT; k += 4) {
-                const double *from = A + (top + r) * PITCH + first + k + c;
-                const double less[2] = {-from[0], -from[8 * PITCH]};
-                add_product_16(sum, less, C[(left + r) * PITCH + first + k + c]);
+                for (int i = 0; i < EIGHT; i++) row[i] = x[i];
             }
-#pragma unroll
-            for (int h = 0; h < 4; h++) to[h / 2 * 8 * PITCH + h % 2] = sum[h];
         }
-        __syncthreads();
+        meet_team();
+        if (me < ROWS) {
+            const int left = first + EIGHT;
+            if (left < SIDE) subtract_columns<GIVEN>(C, X, first, left, warp, ROWS / WARP);
+            meet(ALL_ROWS, ROWS);
+        } else {
+            for (int left = first + EIGHT * (2 + warp - ROWS / WARP); left < SIDE;
+                 left += EIGHT * OTHERS)
+                subtract_columns<GIVEN>(C, X, first, left, 0, 1);
+        }
     }
+    meet_team();
     return order;
 }
 
@@ -135,16 +178,16 @@ __device__ static inline unsigned *flag_of(const factoring &f, int j) {
     return f.flag + number_of(f.T, 0) + j;
 }
 
-/* All threads wait until a flag says so much. */
+/* All threads of the team wait until a flag says so much. */
 __device__ static void await(const unsigned *flag, unsigned value) {
     if (threadIdx.x == 0)
         while (look(flag) < value) let_others_go_on();
-    __syncthreads();
+    meet_team();
 }
 
-/* What all threads have written so far, for who sees the flag. */
+/* What all of the team have written so far, for who sees the flag. */
 __device__ static void announce(unsigned *flag, unsigned value) {
-    __syncthreads();
+    meet_team();
     if (threadIdx.x == 0) publish(flag, value);
 }
 
@@ -159,65 +202,120 @@ __device__ static inline void put_number(const factoring &f, int i, int j, int r
     if (row < f.D && col <= row) f.A[row * f.D + col] = x;
 }
 
-/* A tile that has been prepared by others, or the matrix's own where there is nothing to subtract:
- * `depth` products are. */
-__device__ static void take_tile(const factoring &f, int i, int j, int depth, double *to) {
-    if (depth == 0) {
-        for (int at = static_cast<int>(threadIdx.x); at < AREA; at += TEAM)
-            to[at / SIDE * PITCH + at % SIDE] = number_at(f, i, j, at / SIDE, at % SIDE);
-        return;
-    }
-    await(flag_of(f, i, j), PREPARED);
-    fetch_tile(to, f.tile + number_of(i, j) * AREA);
-    end_lot();
-    await_lots<0>();
+/* A tile as the matrix has it. */
+__device__ static void take_tile(const factoring &f, int i, int j, double *to, int me,
+                                 int threads) {
+    for (int at = me; at < AREA; at += threads)
+        to[at / SIDE * PITCH + at % SIDE] = number_at(f, i, j, at / SIDE, at % SIDE);
 }
 
-/* The block that walks along the diagonal. */
-__device__ static void walk_diagonal(const factoring &f, double *pool) {
-    double *C = pool, *X = C + TILE_ROOM, *P = X + TILE_ROOM, *Q = P + TILE_ROOM;
-    const int me = static_cast<int>(threadIdx.x);
-    take_tile(f, 0, 0, 0, C);
+/* The block that walks along the diagonal has a team that factors and multiplies and sees nothing
+ * but shared memory, two warps that fetch the tiles prepared by others, and two that hand around
+ * what is finished. Of tile j on the diagonal:
+ *
+ *     team     C -> L, X        P X -> P             C = N - P P'       (the next one)
+ *     fetchers     P and N of the next step are on their way, where the team is done with them
+ *     givers                    X, L                 P
+ */
+static constexpr int FETCHERS = 2 * WARP, GIVERS = 2 * WARP, CREW = TEAM + FETCHERS + GIVERS;
+enum {                         /* barriers */
+       FETCHED = ALL_ROWS + 1, /* P and N are there */
+       FACTORED,               /* L and X are */
+       MULTIPLIED,             /* P is L_(j+1)j */
+       HANDED,                 /* L and X have been handed around: C and X are free */
+       SQUARED,                /* P and N are free */
+       OF_FETCHERS,
+       OF_GIVERS
+};
+
+__device__ static void walk_diagonal(const factoring &f, double *C, double *X, double *P,
+                                     const double *N) {
+    const int me = static_cast<int>(threadIdx.x), warp = me / WARP;
+    const int r = me % WARP / 4, c = me % 4;
+    take_tile(f, 0, 0, C, me, TEAM);
     for (int j = 0;; j++) {
-        __syncthreads();
+        meet_team();
         int order = factor_tile<false>(C, X);
         if (me == SIDE && order > 0 && *f.failed == 0)
             *f.failed = static_cast<double>(j) * SIDE + order;
-        double *inverse = f.inverse + static_cast<int64_t>(j) * AREA;
-        for (int at = me; at < AREA; at += TEAM)
-            __stcg(inverse + at, X[at / SIDE * PITCH + at % SIDE]);
-        announce(flag_of(f, j), FINISHED);
-        for (int at = me; at < AREA; at += TEAM)
+        arrive(FACTORED, TEAM + GIVERS);
+        if (j + 1 == f.T) return;
+        meet(FETCHED, TEAM + FETCHERS);
+        fragment below = {};
+        add_tile<false, true, true>(&below, P, X);
+        meet_team();
+#pragma unroll
+        for (int a = 0; a < ACROSS; a++) {
+#pragma unroll
+            for (int h = 0; h < 4; h++) P[row_of(h) * PITCH + column_of(a, h)] = below.piece[a][h];
+        }
+        meet_team();
+        arrive(MULTIPLIED, TEAM + GIVERS);
+        /* Lower tiles of 16 x 8 alone: levels of warps are such that units have as much to do. */
+        const int top = 16 * (warp < 4 ? warp : 7 - warp), left = HALF * (warp / 4);
+        double square[ACROSS][4] = {};
+#pragma unroll 4
+        for (int k = c; k < SIDE; k += 4) {
+            const double x[2] = {P[(top + r) * PITCH + k], P[(top + 8 + r) * PITCH + k]};
+#pragma unroll
+            for (int a = 0; a < ACROSS; a++)
+                if (left + 8 * a < top + 16)
+                    add_product_16(square[a], x, P[(left + 8 * a + r) * PITCH + k]);
+        }
+        meet(HANDED, TEAM + GIVERS);
+#pragma unroll
+        for (int a = 0; a < ACROSS; a++) {
+#pragma unroll
+            for (int h = 0; h < 4; h++) {
+                int at = (top + r + h / 2 * 8) * PITCH + left + 8 * a + 2 * c + h % 2;
+                if (left + 8 * a < top + 16) C[at] = N[at] - square[a][h];
+            }
+        }
+        meet_team();
+        if (j + 2 < f.T) arrive(SQUARED, CREW);
+    }
+}
+
+/* Tile (i, j) as others have prepared it, or the matrix's own where there is nothing to subtract. */
+__device__ static void fetch_prepared(const factoring &f, int i, int j, int depth, double *to) {
+    const int me = static_cast<int>(threadIdx.x) - TEAM;
+    if (depth == 0) return take_tile(f, i, j, to, me, FETCHERS);
+    if (me == 0)
+        while (look(flag_of(f, i, j)) < PREPARED) let_others_go_on();
+    meet(OF_FETCHERS, FETCHERS);
+    fetch_tile(to, f.tile + number_of(i, j) * AREA, me, FETCHERS);
+}
+
+__device__ static void fetch_along(const factoring &f, double *P, double *N) {
+    for (int j = 0; j + 1 < f.T; j++) {
+        if (j > 0) meet(SQUARED, CREW);
+        fetch_prepared(f, j + 1, j, j, P);
+        fetch_prepared(f, j + 1, j + 1, j, N);
+        end_lot();
+        await_lots<0>();
+        arrive(FETCHED, TEAM + FETCHERS);
+    }
+}
+
+__device__ static void hand_around(const factoring &f, const double *C, const double *X,
+                                   const double *P) {
+    const int me = static_cast<int>(threadIdx.x) - TEAM - FETCHERS;
+    for (int j = 0;; j++) {
+        meet(FACTORED, TEAM + GIVERS);
+        put_tile(f.inverse + static_cast<int64_t>(j) * AREA, X, me, GIVERS);
+        meet(OF_GIVERS, GIVERS);
+        if (me == 0) publish(flag_of(f, j), FINISHED);
+        for (int at = me; at < AREA; at += GIVERS)
             put_number(f, j, j, at / SIDE, at % SIDE, C[at / SIDE * PITCH + at % SIDE]);
         if (j + 1 == f.T) return;
-        take_tile(f, j + 1, j, j, P);
-        __syncthreads();
-        fragment below = {};
-        add_tile<false, true>(&below, P, X);
-        double *to = f.tile + number_of(j + 1, j) * AREA;
-#pragma unroll
-        for (int a = 0; a < ACROSS; a++) {
-#pragma unroll
-            for (int h = 0; h < 4; h++) {
-                int r = row_of(h), c = column_of(a, h);
-                Q[r * PITCH + c] = below.piece[a][h];
-                __stcg(to + r * SIDE + c, below.piece[a][h]);
-            }
-        }
-        announce(flag_of(f, j + 1, j), FINISHED);
-        take_tile(f, j + 1, j + 1, j, C);
-        __syncthreads();
-        fragment square = {};
-        add_tile<false, false>(&square, Q, Q);
-#pragma unroll
-        for (int a = 0; a < ACROSS; a++) {
-#pragma unroll
-            for (int h = 0; h < 4; h++) {
-                int r = row_of(h), c = column_of(a, h);
-                C[r * PITCH + c] -= square.piece[a][h];
-                put_number(f, j + 1, j, r, c, below.piece[a][h]);
-            }
-        }
+        arrive(HANDED, TEAM + GIVERS);
+        meet(MULTIPLIED, TEAM + GIVERS);
+        put_tile(f.tile + number_of(j + 1, j) * AREA, P, me, GIVERS);
+        meet(OF_GIVERS, GIVERS);
+        if (me == 0) publish(flag_of(f, j + 1, j), FINISHED);
+        for (int at = me; at < AREA; at += GIVERS)
+            put_number(f, j + 1, j, at / SIDE, at % SIDE, P[at / SIDE * PITCH + at % SIDE]);
+        if (j + 2 < f.T) arrive(SQUARED, CREW);
     }
 }
 
@@ -225,43 +323,44 @@ __device__ static void walk_diagonal(const factoring &f, double *pool) {
  * while two are multiplied; where they are not there yet, what is there is multiplied first. */
 __device__ static void add_products(const factoring &f, int i, int j, int depth, double *pool,
                                     fragment *sum) {
+    const int me = static_cast<int>(threadIdx.x);
     int multiplied = 0;
     for (int k = 0; k < depth; k++) {
         double *X = pool + k % 2 * 2 * TILE_ROOM, *Y = X + TILE_ROOM;
         const unsigned *one = flag_of(f, i, k), *other = flag_of(f, j, k);
-        if (threadIdx.x == 0) {
+        if (me == 0) {
             bool there = look(one) == FINISHED && look(other) == FINISHED;
             pool[POOL_TILES * TILE_ROOM] = there;
         }
-        __syncthreads();
+        meet_team();
         bool there = pool[POOL_TILES * TILE_ROOM] != 0;
         if (!there && multiplied < k) {
             double *before = pool + multiplied % 2 * 2 * TILE_ROOM;
             await_lots<0>();
-            __syncthreads();
-            add_tile<false, false>(sum, before, i == j ? before : before + TILE_ROOM);
+            meet_team();
+            add_tile<false, false, false>(sum, before, i == j ? before : before + TILE_ROOM);
             multiplied++;
         }
         await(one, FINISHED);
         await(other, FINISHED);
-        fetch_tile(X, f.tile + number_of(i, k) * AREA);
-        if (i != j) fetch_tile(Y, f.tile + number_of(j, k) * AREA);
+        fetch_tile(X, f.tile + number_of(i, k) * AREA, me, TEAM);
+        if (i != j) fetch_tile(Y, f.tile + number_of(j, k) * AREA, me, TEAM);
         end_lot();
         if (multiplied < k) {
             double *before = pool + multiplied % 2 * 2 * TILE_ROOM;
             await_lots<1>();
-            __syncthreads();
-            add_tile<false, false>(sum, before, i == j ? before : before + TILE_ROOM);
+            meet_team();
+            add_tile<false, false, false>(sum, before, i == j ? before : before + TILE_ROOM);
             multiplied++;
         }
     }
     await_lots<0>();
-    __syncthreads();
+    meet_team();
     if (multiplied < depth) {
         double *before = pool + multiplied % 2 * 2 * TILE_ROOM;
-        add_tile<false, false>(sum, before, i == j ? before : before + TILE_ROOM);
+        add_tile<false, false, false>(sum, before, i == j ? before : before + TILE_ROOM);
     }
-    __syncthreads();
+    meet_team();
 }
 
 /* Tile (i, j), of all blocks but the one on the diagonal. */
@@ -284,12 +383,12 @@ __device__ static void make_tile(const factoring &f, int i, int j, double *pool)
     }
     if (for_chain) return announce(flag_of(f, i, j), PREPARED);
     await(flag_of(f, j), FINISHED);
-    fetch_tile(X, f.inverse + static_cast<int64_t>(j) * AREA);
+    fetch_tile(X, f.inverse + static_cast<int64_t>(j) * AREA, static_cast<int>(threadIdx.x), TEAM);
     end_lot();
     await_lots<0>();
-    __syncthreads();
+    meet_team();
     fragment made = {};
-    add_tile<false, true>(&made, C, X);
+    add_tile<false, true, true>(&made, C, X);
 #pragma unroll
     for (int a = 0; a < ACROSS; a++) {
 #pragma unroll
@@ -306,11 +405,18 @@ __device__ static void make_tile(const factoring &f, int i, int j, double *pool)
 }
 
 /* Tiles are dealt out column by column, so that each waits for earlier ones alone. */
-__global__ static void __launch_bounds__(TEAM) factor_tiles(factoring f) {
+__global__ static void __launch_bounds__(CREW) factor_tiles(factoring f) {
     POOL(pool);
-    const int others = static_cast<int>(gridDim.x) - 1;
+    const int others = static_cast<int>(gridDim.x) - 1, me = static_cast<int>(threadIdx.x);
     if (f.stopped != nullptr && *f.stopped != 0) return;
-    if (blockIdx.x == 0) return walk_diagonal(f, pool);
+    if (blockIdx.x == 0) {
+        double *C = pool, *X = C + TILE_ROOM, *P = X + TILE_ROOM, *N = P + TILE_ROOM;
+        if (me < TEAM) walk_diagonal(f, C, X, P, N);
+        else if (me < TEAM + FETCHERS) fetch_along(f, P, N);
+        else hand_around(f, C, X, P);
+        return;
+    }
+    if (me >= TEAM) return;
     int j = 0, i = static_cast<int>(blockIdx.x) - 1;
     for (; j < f.T; i += others) {
         while (j < f.T && i >= f.T) { /* on in the next column, which begins at its diagonal */
@@ -348,7 +454,7 @@ void begin_factor(lane *l, int64_t D, double *A, const factor_room &room, double
         l, cudaMemsetAsync(room.flag, 0, static_cast<size_t>(flags) * sizeof *room.flag, l->stream),
         "zeros");
     int64_t bytes = POOL_BYTES + 16; /* and a word */
-    AT_ONCE(l, factor_tiles, blocks_for(l, T, 3 * T), TEAM, bytes, f);
+    AT_ONCE(l, factor_tiles, blocks_for(l, T, 3 * T), CREW, bytes, f);
 }
 
 /* ---- inverses of tiles ----------------------------------------------------------------------- */
@@ -357,7 +463,7 @@ __global__ static void __launch_bounds__(TEAM) invert_tiles(factoring f) {
     POOL(pool);
     double *C = pool, *X = C + TILE_ROOM;
     const int j = static_cast<int>(blockIdx.x);
-    take_tile(f, j, j, 0, C);
+    take_tile(f, j, j, C, static_cast<int>(threadIdx.x), TEAM);
     __syncthreads();
     (void)factor_tile<true>(C, X);
     double *inverse = f.inverse + static_cast<int64_t>(j) * AREA;

@@ -171,6 +171,14 @@ __device__ static inline void publish(double *x, double value) {
 }
 __device__ static inline void let_others_go_on(void) {
 }
+/* Some threads of a block meet at a barrier of their own, 1 to 15; who arrives does not wait for
+ * the others. */
+__device__ static inline void meet(int barrier, int threads) {
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
+__device__ static inline void arrive(int barrier, int threads) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
+}
 #endif
 
 __device__ static inline int64_t item(void) {

@@ -31,15 +31,23 @@ __device__ static inline int column_of(int a, int h) {
     return HALF * (warp / 4) + 8 * a + 2 * (lane % 4) + h % 2;
 }
 
-/* sum += X Y', or X Y where Y is turned; X' where X is. scale, shift: of the numbers of `deep` rows
- * of turned tiles (cuda_wide.cu); both tiles lie in shared memory. */
-template <bool TURN_X, bool TURN_Y>
+/* A barrier of the threads that make products. */
+static constexpr int ALL_OF_TEAM = 1;
+__device__ static inline void meet_team(void) {
+    meet(ALL_OF_TEAM, TEAM);
+}
+
+/* sum += X Y', or X Y where Y is turned; X' where X is. Both lie in shared memory. UPPER: below the
+ * diagonal a turned Y is 0. */
+template <bool TURN_X, bool TURN_Y, bool UPPER>
 __device__ static inline void add_tile(fragment *sum, const double *X, const double *Y) {
     const int warp = static_cast<int>(threadIdx.x) / WARP;
     const int r = static_cast<int>(threadIdx.x) % WARP / 4, c = static_cast<int>(threadIdx.x) % 4;
     const int top = 16 * (warp % 4) + r, left = HALF * (warp / 4) + r;
+    const int end = UPPER ? HALF * (warp / 4) + HALF : SIDE;
 #pragma unroll 4
-    for (int k = c; k < SIDE; k += 4) {
+    for (int first = 0; first < end; first += 4) {
+        const int k = first + c;
         const double x[2] = {TURN_X ? X[k * PITCH + top] : X[top * PITCH + k],
                              TURN_X ? X[k * PITCH + top + 8] : X[(top + 8) * PITCH + k]};
         double y[ACROSS];
@@ -47,12 +55,23 @@ __device__ static inline void add_tile(fragment *sum, const double *X, const dou
         for (int a = 0; a < ACROSS; a++)
             y[a] = TURN_Y ? Y[k * PITCH + left + 8 * a] : Y[(left + 8 * a) * PITCH + k];
 #pragma unroll
-        for (int a = 0; a < ACROSS; a++) add_product_16(sum->piece[a], x, y[a]);
+        for (int a = 0; a < ACROSS; a++)
+            if (!UPPER || first < HALF * (warp / 4) + 8 * (a + 1))
+                add_product_16(sum->piece[a], x, y[a]);
     }
 }
 
-/* A tile that lies in one piece in the GPU's memory begins its way to shared memory. */
-__device__ static inline void fetch_tile(double *to, const double *from) {
-    for (int q = static_cast<int>(threadIdx.x); q < AREA / 2; q += TEAM)
+/* A tile that lies in one piece in the GPU's memory begins its way to shared memory, by thread `me`
+ * of so many. */
+__device__ static inline void fetch_tile(double *to, const double *from, int me, int threads) {
+    for (int q = me; q < AREA / 2; q += threads)
         copy_ahead(to + q / (SIDE / 2) * PITCH + 2 * (q % (SIDE / 2)), from + 2 * q);
+}
+/* And back, at once. */
+__device__ static inline void put_tile(double *to, const double *from, int me, int threads) {
+    for (int q = me; q < AREA / 2; q += threads) {
+        const double *two = from + q / (SIDE / 2) * PITCH + 2 * (q % (SIDE / 2));
+        __stcg(to + 2 * q, two[0]);
+        __stcg(to + 2 * q + 1, two[1]);
+    }
 }

@@ -234,6 +234,11 @@ struct pretended_block {
     std::vector<pretended_wait> waits;
     std::vector<double> held;
     std::function<void()> work;
+    struct meeting {
+        int there;   /* threads that have come to a barrier of its own */
+        int64_t met; /* how often all have */
+    };
+    std::vector<meeting> meetings; /* of each block */
     unsigned at, threads, first; /* the fiber at hand; of a block; the first block of those at hand */
     std::deque<std::vector<double>> pool;
 };
@@ -386,6 +391,7 @@ inline void pretended_fibers(unsigned blocks, unsigned threads) {
         makecontext(&b.fiber.back(), pretended_fiber, 0);
     }
     b.waits.assign(blocks * threads, PRETENDED_GOES);
+    b.meetings.assign(blocks * 16, {0, 0});
 }
 
 /* So many blocks at a time, whose threads go from one place where they wait to the next. */
@@ -420,6 +426,22 @@ void pretend_together(unsigned blocks, unsigned threads, unsigned at_once, F wor
                          [&]() { kernel(__VA_ARGS__); })
 inline void let_others_go_on() {
     pretended_stop(PRETENDED_GOES);
+}
+enum { PRETENDED_BARRIERS = 16 };
+inline pretended_block::meeting &arrive(int barrier, int threads) {
+    size_t at = (blockIdx.x - pretended.first) * PRETENDED_BARRIERS + (size_t)barrier;
+    pretended_block::meeting &m = pretended.meetings[at];
+    if (++m.there == threads) {
+        m.there = 0;
+        m.met++;
+    }
+    return m;
+}
+inline void meet(int barrier, int threads) {
+    size_t at = (blockIdx.x - pretended.first) * PRETENDED_BARRIERS + (size_t)barrier;
+    const int64_t before = pretended.meetings[at].met;
+    for (pretended_block::meeting &m = arrive(barrier, threads); m.met == before;)
+        let_others_go_on();
 }
 inline unsigned look(const unsigned *flag) {
     return *flag;
