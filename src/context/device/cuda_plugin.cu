@@ -129,7 +129,7 @@ lane *borrow_lane(const sgfs_device *dev) {
         if (l != nullptr) l->busy = true;
     }
     if (l != nullptr) return l;
-    l = new_lane(s, 0);
+    l = new_lane(s, 0, true);
     l->busy = true;
     std::lock_guard<std::mutex> guard(s->lock);
     l->next = s->lanes;
