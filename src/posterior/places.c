@@ -102,10 +102,9 @@ static sgfs_status ask_places(sgfsi_places *p, int64_t K, const double *theta, d
     return status;
 }
 
-static sgfs_status ask_pairs(sgfsi_places *p, const double *centre, int64_t K, const double *U,
-                             double *plus, double *minus, sgfs_err *err) {
-    sgfs_status status = sgfsi_full_given_up(&p->full, err);
-    if (status == SGFS_OK) status = sgfsi_kept_pairs(p->full.model, centre, K, U, plus, minus, err);
+sgfs_status sgfsi_places_finish(sgfsi_places *p, const double *centre, int64_t K, const double *U,
+                                double *plus, double *minus, sgfs_err *err) {
+    sgfs_status status = SGFS_OK;
     p->full.rows_touched += p->full.N;
     p->nans = 0;
     for (int64_t k = 0; k < 2 * K && status == SGFS_OK; k++) {
@@ -113,6 +112,14 @@ static sgfs_status ask_pairs(sgfsi_places *p, const double *centre, int64_t K, c
         status = finish(p, p->theta, k < K ? &plus[k] : &minus[k - K], NULL, err);
     }
     return status;
+}
+
+static sgfs_status ask_pairs(sgfsi_places *p, const double *centre, int64_t K, const double *U,
+                             double *plus, double *minus, sgfs_err *err) {
+    sgfs_status status = sgfsi_full_given_up(&p->full, err);
+    if (status == SGFS_OK) status = sgfsi_kept_pairs(p->full.model, centre, K, U, plus, minus, err);
+    if (status != SGFS_OK) return status;
+    return sgfsi_places_finish(p, centre, K, U, plus, minus, err);
 }
 
 sgfs_status sgfsi_places_eval(sgfsi_places *p, int64_t K, const double *theta, double *lp,

@@ -105,6 +105,20 @@ def test_too_little_memory(site):
     assert done.returncode == 2 and "bytes" in done.stderr and "of its 20000 are free" in done.stderr, done.stderr
 
 
+PAIRS = ("sample", "logistic", "--data", "d.csv", "--sampler", "exact-pairs", "--chains", "2", "--warmup", "100", "--draws",
+         "20000", "--thin", "1", "--seed", "3", "--device", "cuda", "--out", "lost.run", "--overwrite")
+
+
+@pretended
+@pytest.mark.parametrize("after", range(110, 290, 40))  # while the GPU makes pairs of later iterations
+def test_a_gpu_that_is_lost_while_it_makes_pairs(site, after):
+    done = run(site, "gpu", *PAIRS, SGFS_PRETENDED_LOSS=str(after))
+    assert done.returncode == 5 and "The work on the device cuda cannot go on: GPU 0 (pretended GPU): " in done.stderr, done.stderr
+    assert "sgfs sample --resume lost.run" in done.stderr
+    kept = draws(site, "lost.run")
+    assert 200 <= len(kept) < 40000 and np.isfinite(kept).all(), done.stderr
+
+
 LONG = ["20" if w == "--warmup" else "4000" if w == "--draws" else v for w, v in zip(("", *SAMPLE), SAMPLE)]
 
 

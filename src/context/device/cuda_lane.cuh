@@ -47,6 +47,11 @@ struct lane {
 };
 
 lane *lane_of(const sgfs_device *dev);
+/* One of nobody's, whose work may wait for that of all others where it is not urgent; without a
+ * handle of cuBLAS until it is ready for products. */
+lane *new_lane_apart(const sgfs_device *dev, bool urgent);
+bool make_ready(lane *l);
+void free_lane(lane *l);
 bool fine(lane *l, cudaError_t code, const char *what); /* remembers why it is not */
 bool fine(lane *l, cublasStatus_t code, const char *what);
 bool works(const lane *l); /* nothing has failed so far */
@@ -213,6 +218,12 @@ void cuda_drop_glm(const sgfs_device *dev, void *glm);
 double *cuda_lend(const sgfs_device *dev, int64_t n);
 void cuda_take_back(const sgfs_device *dev, double *numbers);
 void cuda_ask_glm(const sgfs_device *dev, const void *glm, const sgfsi_glm_places *at);
+
+/* cuda_pairs.cu */
+void *cuda_open_pairs(const sgfs_device *dev, void *glm, const sgfsi_pairs_law *law);
+void cuda_close_pairs(const sgfs_device *dev, void *pairs);
+void cuda_begin_pairs(const sgfs_device *dev, void *pairs, const sgfsi_pairs *now);
+void cuda_await_pairs(const sgfs_device *dev, void *pairs);
 
 /* cuda_layers.cu */
 void cuda_activate(const sgfs_device *dev, sgfsi_unit unit, int64_t n, int64_t h, double *A,

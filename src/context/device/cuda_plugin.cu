@@ -70,15 +70,29 @@ static const char *trouble(const sgfs_device *dev) {
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
-static lane *new_lane(cuda_state *s, uint64_t owner) {
+static lane *new_lane(cuda_state *s, uint64_t owner, bool urgent) {
     lane *l = static_cast<lane *>(std::calloc(1, sizeof *l));
+    int least = 0, most = 0;        /* more urgent ones have lower numbers */
     if (l == nullptr) std::abort(); /* a hundred bytes */
     l->home = s;
     l->owner = owner;
-    if (fine(l, cudaStreamCreateWithFlags(&l->stream, cudaStreamNonBlocking), "a stream") &&
-        fine(l, cublasCreate(&l->blas), "cuBLAS"))
-        (void)fine(l, cublasSetStream(l->blas, l->stream), "cuBLAS");
+    if (fine(l, cudaDeviceGetStreamPriorityRange(&least, &most), "a stream"))
+        (void)fine(
+            l,
+            cudaStreamCreateWithPriority(&l->stream, cudaStreamNonBlocking, urgent ? most : least),
+            "a stream");
     return l;
+}
+
+bool make_ready(lane *l) {
+    if (l->blas == nullptr && works(l) && fine(l, cublasCreate(&l->blas), "cuBLAS"))
+        (void)fine(l, cublasSetStream(l->blas, l->stream), "cuBLAS");
+    return works(l);
+}
+
+lane *new_lane_apart(const sgfs_device *dev, bool urgent) {
+    (void)lane_of(dev); /* the right GPU */
+    return new_lane(static_cast<cuda_state *>(dev->state), 0, urgent);
 }
 
 lane *lane_of(const sgfs_device *dev) {
@@ -92,7 +106,8 @@ lane *lane_of(const sgfs_device *dev) {
         for (l = s->lanes; l != nullptr && l->owner != last.thread;) l = l->next;
     }
     if (l == nullptr) {
-        l = new_lane(s, last.thread);
+        l = new_lane(s, last.thread, true);
+        (void)make_ready(l);
         std::lock_guard<std::mutex> guard(s->lock);
         l->next = s->lanes;
         s->lanes = l;
@@ -102,7 +117,7 @@ lane *lane_of(const sgfs_device *dev) {
     return l;
 }
 
-static void free_lane(lane *l) {
+void free_lane(lane *l) {
     if (l->stream != nullptr) (void)cudaStreamSynchronize(l->stream);
     if (l->blas != nullptr) (void)cublasDestroy(l->blas);
     if (l->stream != nullptr) (void)cudaStreamDestroy(l->stream);
@@ -382,6 +397,10 @@ static sgfsi_device_ops table(void) {
     ops.keep_glm = cuda_keep_glm;
     ops.drop_glm = cuda_drop_glm;
     ops.ask_glm = cuda_ask_glm;
+    ops.open_pairs = cuda_open_pairs;
+    ops.close_pairs = cuda_close_pairs;
+    ops.begin_pairs = cuda_begin_pairs;
+    ops.await_pairs = cuda_await_pairs;
     ops.lend = cuda_lend;
     ops.take_back = cuda_take_back;
     ops.room = room;

@@ -123,6 +123,26 @@ typedef struct sgfsi_glm_places {
     double *info;         /* p x p, lower triangle: sum of -d^2/deta^2 x x' at theta_0; or NULL */
 } sgfsi_glm_places;
 
+/* Pairs centre + u_k and centre - u_k of such a model, asked while the host does something else.
+ * The directions are given, or the device draws them,
+ *     u_k = spread' z_k,   z_k: the normals of a chain's stream (first + k, SGFSI_NOISE)
+ * up to rounding those that the host would draw. */
+typedef struct sgfsi_pairs_law {
+    int64_t D, most; /* numbers of u_k, of which the first p are the model's; pairs of a call */
+    const double *centre; /* D */
+    const double *spread; /* D x D, lower; NULL: directions are given */
+    /* Of drawn ones, D: those of a Gaussian prior, whose log density is added; NULL: it is not */
+    const double *precision;
+    uint64_t seed;
+    uint32_t chain;
+} sgfsi_pairs_law;
+
+typedef struct sgfsi_pairs {
+    int64_t K, first;
+    double *Z, *U;        /* K x D: both filled; of given directions U alone, which is read */
+    double *plus, *minus; /* K each: filled */
+} sgfsi_pairs;
+
 /* Predictors of several classes to their probabilities, row by row; each array has one number for a
  * row unless said otherwise. */
 typedef struct sgfsi_softmax {
@@ -283,6 +303,14 @@ typedef struct sgfsi_device_ops {
     void *(*keep_glm)(SGFSI_HERE, const void *kept, const sgfsi_glm *glm);
     void (*drop_glm)(SGFSI_HERE, void *glm);
     void (*ask_glm)(SGFSI_HERE, const void *glm, const sgfsi_glm_places *at);
+    /* Pairs of a kept model, made while the host does something else: `begin_pairs` says which,
+     * and they are there after the next `await_pairs`, by whatever thread. Arrays of *now are left
+     * alone in between. Those with given directions go before those that are drawn. NULL of
+     * `open_pairs`: there is no room. Sums are those of ask_glm, up to rounding. All or none. */
+    void *(*open_pairs)(SGFSI_HERE, void *glm, const sgfsi_pairs_law *law);
+    void (*close_pairs)(SGFSI_HERE, void *pairs);
+    void (*begin_pairs)(SGFSI_HERE, void *pairs, const sgfsi_pairs *now);
+    void (*await_pairs)(SGFSI_HERE, void *pairs);
     /* n numbers of the host's memory that copies to the device and back make no detour for; NULL:
      * there are none. Both or neither. */
     double *(*lend)(SGFSI_HERE, int64_t n);

@@ -44,7 +44,7 @@ inline thread_local pretended_index threadIdx, blockIdx, blockDim, gridDim;
 inline double __ldcg(const double *x) {
     return *x;
 }
-inline void __stcg(double *x, double value) {
+template <typename T> void __stcg(T *x, T value) {
     *x = value;
 }
 
@@ -54,6 +54,7 @@ enum cudaError_t {
     cudaSuccess,
     cudaErrorMemoryAllocation = 2,
     cudaErrorNoDevice = 100,
+    cudaErrorNotReady = 600,
     cudaErrorLaunchFailure = 719
 };
 inline const char *cudaGetErrorString(cudaError_t code) {
@@ -61,6 +62,7 @@ inline const char *cudaGetErrorString(cudaError_t code) {
     case cudaSuccess: return "no error";
     case cudaErrorMemoryAllocation: return "out of memory";
     case cudaErrorNoDevice: return "no CUDA-capable device is detected";
+    case cudaErrorNotReady: return "device not ready";
     case cudaErrorLaunchFailure: return "unspecified launch failure";
     }
     return "?";
@@ -197,13 +199,20 @@ inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemc
 
 typedef struct pretended_stream *cudaStream_t;
 enum { cudaStreamNonBlocking = 1 };
-inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *, unsigned) {
+inline cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *most) {
+    *least = *most = 0;
+    return pretended_state();
+}
+inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *, unsigned, int) {
     return pretended_state();
 }
 inline cudaError_t cudaStreamDestroy(cudaStream_t) {
     return cudaSuccess;
 }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t) {
+    return pretended_state();
+}
+inline cudaError_t cudaStreamQuery(cudaStream_t) {
     return pretended_state();
 }
 inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
@@ -266,6 +275,8 @@ inline void __syncthreads() {
 }
 inline void __syncwarp() {
     pretended_stop(PRETENDED_WARP);
+}
+inline void __threadfence_system() {
 }
 inline double __shfl_sync(unsigned, double x, int from) {
     unsigned me = pretended.at;
