@@ -129,7 +129,9 @@ void sgfsi_chain_close(sgfsi_chain *w) {
 /* ---- moving ---------------------------------------------------------------------------------- */
 
 static sgfs_status check_place(const sgfsi_chain *w, sgfs_err *err) {
-    for (int64_t j = 0; j < w->D; j++) {
+    int64_t near = 0; /* a loop without an exit is one of vectors */
+    for (int64_t j = 0; j < w->D; j++) near += fabs(w->theta[j] - w->start[j]) <= w->limit[j];
+    for (int64_t j = 0; j < w->D && near < w->D; j++) {
         char place[SGFSI_NUM_CHARS];
         if (fabs(w->theta[j] - w->start[j]) <= w->limit[j]) continue; /* false for NaN */
         sgfsi_format_digits(place, w->theta[j], 3);
@@ -225,15 +227,13 @@ static sgfs_status validate(sgfsi_chain *w, bool kept, const sgfsi_output *out, 
 static void record(sgfsi_chain *w, const sgfs_iteration *now, const sgfsi_output *out) {
     bool after = now->t > now->warmup, counts = now->want_lp && !w->sampler.exploring;
     if (w->status == SGFS_OK) /* the NaN of a device that has failed may be seen here first */
-        w->status =
-            sgfsi_device_explain(w->sampler.model->ctx.device, check_place(w, &w->err), &w->err);
+        w->status = sgfsi_model_explain(w->sampler.model, check_place(w, &w->err), &w->err);
     if (w->status == SGFS_OK) /* in warm-up too: sgfs_run_theta shows it */
         sgfsi_model_to_user(w->sampler.model, w->theta, w->user);
     if (w->status == SGFS_OK && after && !w->sampler.exploring) {
         sgfsi_chain_moments_add(&w->moments, w->user);
-        w->meant++;
-        for (int64_t j = 0; j < w->D; j++)
-            w->mean[j] += (w->theta[j] - w->mean[j]) / (double)w->meant;
+        double part = 1 / (double)++w->meant;
+        for (int64_t j = 0; j < w->D; j++) w->mean[j] += part * (w->theta[j] - w->mean[j]);
     }
     if (w->status == SGFS_OK && counts) {
         memcpy(w->draws_buffer + w->waiting * w->D, w->user, (size_t)w->D * sizeof *w->user);
@@ -249,7 +249,7 @@ bool sgfsi_chain_step(sgfsi_chain *w, int64_t count, const sgfsi_output *out) {
     sgfs_status status = w->sampler.kind->step_together != NULL
                              ? w->sampler.kind->step_together(&w->sampler, &now, &w->err)
                              : sgfsi_ahead_step(&w->sampler, &now, w->theta, w->stats, &w->err);
-    status = sgfsi_device_explain(w->sampler.model->ctx.device, status, &w->err);
+    status = sgfsi_model_explain(w->sampler.model, status, &w->err);
     bool fine = status != SGFS_ESTOPPED;
     sgfs_err err; /* long: copied only where there is something in it */
     if (status != SGFS_OK) err = w->err;

@@ -3,6 +3,7 @@
  */
 #include "model/kept.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "rows/carrier.h"
@@ -31,11 +32,44 @@ static bool take_targets(const sgfs_model *m, double *y, double *constant) {
     return true;
 }
 
+/* Of a kind whose passes a device may make block by block. */
+static sgfs_status open_far_rows(sgfs_model *m, sgfs_err *err) {
+    const sgfs_data *d = m->data;
+    const sgfs_device *dev = m->ctx.device;
+    const int64_t N = d->N, vectors = d->weight != NULL ? 3 : 1;
+    bool can = m->far_target != NULL && m->gatherer.kept != NULL && d->has_target &&
+               d->elsewhere == NULL && d->groups == NULL && m->ctx.comm->size == 1 &&
+               dev->ops->scale_rows != NULL;
+    if (!can || 2.0 * 8 * (double)(N * vectors) > dev->ops->room(dev)) return SGFS_OK;
+    sgfsi_arena own = {NULL};
+    sgfsi_far_rows *rows = sgfsi_arena_alloc(&m->arena, 1, sizeof *rows);
+    double *row = SGFSI_DOUBLES(&own, N), *there = sgfsi_device_room(dev, N * vectors, &m->arena);
+    bool made = rows != NULL && row != NULL && there != NULL;
+    sgfs_status status = SGFS_OK;
+    if (made) {
+        *rows = (sgfsi_far_rows){.target = there};
+        status = sgfsi_data_targets(d, m->ctx.threads, row, err);
+        for (int64_t i = 0; i < N; i++) row[i] = m->far_target(m, row[i]);
+        sgfsi_put(dev, N, row, rows->target);
+        m->far_rows = rows;
+    }
+    if (made && d->weight != NULL) {
+        rows->weight = there + N;
+        rows->root = there + 2 * N;
+        sgfsi_put(dev, N, d->weight, rows->weight);
+        for (int64_t i = 0; i < N; i++) row[i] = sqrt(d->weight[i]);
+        sgfsi_put(dev, N, row, rows->root);
+    }
+    sgfsi_arena_free(&own);
+    if (made) return status;
+    return sgfsi_device_explain(dev, sgfsi_fail_memory(err, "the targets"), err);
+}
+
 sgfs_status sgfsi_kept_open(sgfs_model *m, sgfs_err *err) {
     const sgfs_data *d = m->data;
     const sgfs_device *dev = m->ctx.device;
     const sgfsi_gatherer *g = &m->gatherer;
-    if (!sgfsi_kept_can(m) || (!g->whole && g->some == NULL)) return SGFS_OK;
+    if (!sgfsi_kept_can(m) || (!g->whole && g->some == NULL)) return open_far_rows(m, err);
     sgfsi_arena own = {NULL};
     sgfsi_kept *kept = sgfsi_arena_alloc(&m->arena, 1, sizeof *kept);
     double *y = SGFSI_DOUBLES(&own, d->N), constant = 0;

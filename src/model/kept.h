@@ -20,8 +20,15 @@ typedef struct sgfsi_kept_watch {
 
 /* Can sums over its rows be the device's, if it has the rows? */
 bool sgfsi_kept_can(const sgfs_model *m);
-/* m->kept, where its device keeps its rows, or some of them and the others are brought to it,
- * and all of them belong to the data; else it stays NULL. */
+/* What else a pass that a device makes block by block wants of all rows (posterior/far_pass.h), in
+ * the device's memory. */
+typedef struct sgfsi_far_rows {
+    double *target;        /* N: far_target of each */
+    double *weight, *root; /* N, and their square roots; NULL: each row counts once */
+} sgfsi_far_rows;
+
+/* m->kept and m->far_rows, where its device keeps its rows; for the former all of them belong to
+ * the data, and it may keep some, the others being brought to it. Else they stay NULL. */
 sgfs_status sgfsi_kept_open(sgfs_model *m, sgfs_err *err);
 /* The link's sums at K places (theta: K x D): loglik (K), G (K x D; NULL: not wanted) and, for the
  * first of them, info (D x D lower; or NULL). They say what rows say after sgfsi_kept_finish of

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * gatherer.c: rows for a device that keeps a copy of all of them and gathers batches from it
- * (context/device/device.h). Devices on the host have no such copy: gather.c reads the table.
+ * gatherer.c: rows for a device that keeps a copy of all of them (context/device/device.h), or has
+ * them anyway (far.c), and gathers batches from it. Devices on the host have no such copy: gather.c
+ * reads the table.
  */
 #include "base/memory.h"
 #include "base/scratch.h"
@@ -52,7 +53,8 @@ sgfs_status sgfsi_gatherer_open(sgfsi_gatherer *g, const sgfs_data *d, const sgf
                                  .shift = d->scale != NULL ? d->shift : NULL,
                                  .scale = d->scale,
                                  .intercept = d->intercept,
-                                 .read = sgfsi_carrier_read,
+                                 .there = sgfsi_data_is_far(d),
+                                 .read = sgfsi_data_is_far(d) ? NULL : sgfsi_carrier_read,
                                  .user = carrier,
                                  .beside = passes && plain ? beside : 0};
     void *kept = device->ops->keep_rows(device, &stored);

@@ -2,6 +2,7 @@
 """--device cuda and auto where there is no GPU, and on a pretended one (tests/cuda/pretended), whose plug-in lies beside a
 copy of the program: each sentence and exit code of docs/gpu.md, draws that are those of blas up to rounding, and runs
 that lose their GPU."""
+import json
 import os
 import pathlib
 import re
@@ -69,6 +70,20 @@ def test_a_plug_in_of_another_kind(site):
 
 
 @pretended
+def test_a_factor_is_made_anew_there(site):
+    """Where a processor would update the factor by the rows of the batch: D from 400 on, and four times n."""
+    make = np.random.default_rng(5)
+    np.save(site / "wide.npy", np.column_stack([make.standard_normal((500, 400)), make.uniform(size=500) < 0.5]))
+    for place, device, updated in (("plain", "blas", True), ("gpu", "cuda", False)):
+        done = run(site, place, "sample", "logistic", "--data", "wide.npy", "--sampler", "sgfs-f", "--batch", 100,
+                   "--device", device, "--chains", 1, "--warmup", 2, "--draws", 2, "--out", f"wide-{device}.run",
+                   "--allow-unconverged", "--quiet")
+        assert done.returncode == 0, done.stderr
+        title = json.loads(run(site, "plain", "summary", f"wide-{device}.run", "--json").stdout)["title"]
+        assert ("updated by cholesky" in title) == updated, title
+
+
+@pretended
 def test_without_a_gpu(site):
     done = run(site, "gpu", *SAMPLE, "--device", "cuda", SGFS_PRETENDED_CARDS="0")
     assert done.returncode == 2 and "no CUDA-capable device is detected" in done.stderr, done.stderr
@@ -106,6 +121,20 @@ def test_too_little_memory(site):
     assert done.returncode == 2 and "bytes" in done.stderr and "of its 20000 are free" in done.stderr, done.stderr
 
 
+PAIRS = ("sample", "logistic", "--data", "d.csv", "--sampler", "exact-pairs", "--chains", "2", "--warmup", "100", "--draws",
+         "20000", "--thin", "1", "--seed", "3", "--device", "cuda", "--out", "lost.run", "--overwrite")
+
+
+@pretended
+@pytest.mark.parametrize("after", range(110, 290, 40))  # while the GPU makes pairs of later iterations
+def test_a_gpu_that_is_lost_while_it_makes_pairs(site, after):
+    done = run(site, "gpu", *PAIRS, SGFS_PRETENDED_LOSS=str(after))
+    assert done.returncode == 5 and "The work on the device cuda cannot go on: GPU 0 (pretended GPU): " in done.stderr, done.stderr
+    assert "sgfs sample --resume lost.run" in done.stderr
+    kept = draws(site, "lost.run")
+    assert 200 <= len(kept) < 40000 and np.isfinite(kept).all(), done.stderr
+
+
 LONG = ["20" if w == "--warmup" else "4000" if w == "--draws" else v for w, v in zip(("", *SAMPLE), SAMPLE)]
 
 
@@ -129,10 +158,11 @@ def test_what_a_gpu_does_nothing_for(site):
     assert done.returncode in (0, 7) and "--device cuda can do nothing for sparse rows" in done.stderr, done.stderr
     words = ["--data", "d.csv", "--chains", "1", "--warmup", "20", "--draws", "20", "--device", "cuda", "--out",
              "n.run", "--overwrite"]
-    done = run(site, "gpu", "sample", "softmax", "--sampler", "nuts", *words)
+    done = run(site, "gpu", "sample", "mlp", "--output", "logistic", "--sampler", "nuts", *words)
     assert done.returncode in (0, 7) and "--device cuda can do nothing for it" in done.stderr, done.stderr
-    done = run(site, "gpu", "sample", "logistic", "--sampler", "nuts", *words)
-    assert done.returncode in (0, 7) and "--device cuda" not in done.stderr, done.stderr
+    for model in ("logistic", "softmax"):
+        done = run(site, "gpu", "sample", model, "--sampler", "nuts", *words)
+        assert done.returncode in (0, 7) and "--device cuda" not in done.stderr, done.stderr
     done = run(site, "gpu", "sample", "logistic", "--sampler", "exact-rows", *words)
     assert done.returncode in (0, 7) and "--device cuda makes the passes over all rows" in done.stderr, done.stderr
 
@@ -224,3 +254,39 @@ def test_a_gpu_that_is_lost_while_rows_come(large):
     assert done.returncode == 5 and "The work on the device cuda cannot go on: GPU 0 (pretended GPU): " in done.stderr, done.stderr
     assert "sgfs sample --resume gone.run" in done.stderr
     assert 1 <= len(draws(large, "gone.run")) < 90
+
+
+@pretended
+def test_predictions_are_those_of_the_processor(site):
+    """With a line that lacks a value and one that lacks its target, on one thread and on three."""
+    lines = (site / "d.csv").read_text(encoding="utf-8").splitlines()[:28]
+    lines[3], lines[9] = ",".join(["", *lines[3].split(",")[1:]]), ",".join([*lines[9].split(",")[:3], ""])
+    (site / "new.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for model in ("logistic", "softmax"):
+        done = run(site, "gpu", "sample", model, "--data", "d.csv", "--draws", "40", "--warmup", "40", "--chains", "2",
+                   "--out", "fit.run", "--overwrite")
+        assert done.returncode in (0, 7), done.stderr
+        said = {}
+        for name, words in (("blas", ()), ("cuda", ("--threads", "1")), ("cuda", ("--threads", "3"))):
+            done = run(site, "gpu", "predict", "fit.run", "--data", "new.csv", "--na", "drop", "--device", name, *words,
+                       "--out", "p.csv", "--overwrite")
+            assert done.returncode == 0, done.stderr
+            before, said[name] = said.get(name), (site / "p.csv").read_text(encoding="utf-8")
+            assert before is None or before == said[name]
+        here, there = (np.genfromtxt(text.splitlines(), delimiter=",", skip_header=1) for text in said.values())
+        assert here.shape == there.shape and np.isnan(here[2, 1:]).all()
+        assert np.nanmax(abs(here - there) / (1e-3 + abs(here))) < 1e-10
+        assert (np.isnan(here) == np.isnan(there)).all()
+
+
+@pretended
+def test_predictions_without_the_gpu(site):
+    words = ("predict", "fit.run", "--data", "new.csv", "--na", "drop", "--out", "p.csv", "--overwrite", "--device")
+    done = run(site, "gpu", *words, "auto")  # a short file
+    assert done.returncode == 0 and "--device auto: the GPU" not in done.stderr, done.stderr
+    done = run(site, "gpu", *words, "cuda", SGFS_PRETENDED_BYTES="100000")  # too little memory: the processor's
+    assert done.returncode == 0, done.stderr
+    done = run(site, "gpu", *words, "cuda", SGFS_PRETENDED_CARDS="0")
+    assert done.returncode == 2 and "no CUDA-capable device is detected" in done.stderr, done.stderr
+    done = run(site, "gpu", *words, "cuda", SGFS_PRETENDED_LOSS="5")
+    assert done.returncode == 5 and "The work on the device cuda cannot go on" in done.stderr, done.stderr

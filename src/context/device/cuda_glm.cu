@@ -468,14 +468,14 @@ static void finish(lane *l, const kept_glm *g, const sgfsi_glm_places *at, const
     EACH(l, finish_pairs, K, K, g->link, sums, room, room + K, plus, minus);
 }
 
-/* The sums that `finish` takes. */
-static void ask_pairs(lane *l, const kept_glm *g, const sgfsi_glm_places *at, const double *theta,
-                      const double *centre, double *sums, bool more) {
+void ask_pairs(lane *l, const kept_glm *g, const sgfsi_glm_places *at, const double *theta,
+               const double *centre, double *plus, double *minus) {
     const tiles t = tiles_of(g, at->K);
     int64_t K = at->K, p = g->p, width = 2 * K + 1;
-    double *part = scratch_of(l, t.strips * width + t.n * (K + 1 + ROW));
+    double *part = scratch_of(l, (t.strips + 1) * width + 2 * K + t.n * (K + 1 + ROW));
     if (part == nullptr) return;
-    double *row = part + t.strips * width, *eta = row + t.n * ROW, *E = eta + t.n;
+    double *sums = part + t.strips * width, *row = sums + width + 2 * K, *eta = row + t.n * ROW,
+           *E = eta + t.n;
     size_t bytes = static_cast<size_t>(t.strips * width) * sizeof *part;
     (void)fine(l, cudaMemsetAsync(part, 0, bytes, l->stream), "zeros");
     for (int64_t first = 0; first < g->rows; first += t.n) {
@@ -487,50 +487,8 @@ static void ask_pairs(lane *l, const kept_glm *g, const sgfsi_glm_places *at, co
         EACH(l, look_in_pairs, t.strips * K, g->link, g->weight != nullptr, n, K, t.strip_rows, E,
              row, part);
     }
-    add_up(l, t.strips, width, part, sums, more);
-}
-
-/* Of a logistic model without weights: two factors of each row (cuda_glm.cuh), and what it says at
- * the centre. */
-__global__ static void centre_factors(kept_glm g, const double *eta, double *factor,
-                                      double *fixed) {
-    int64_t i = item();
-    if (i >= g.rows) return;
-    double a = predictor(g, i, eta[i]);
-    factor[2 * i] = exp(fmin(0.0, -a));
-    factor[2 * i + 1] = exp(fmin(0.0, a));
-    fixed[i] = g.y[i] * a - fmax(a, 0.0);
-}
-
-/* The sum of n numbers, a part of it by each block. */
-__global__ static void add_rows(int64_t n, int64_t blocks, const double *x, double *part) {
-    __shared__ double sum[THREADS];
-    int me = static_cast<int>(threadIdx.x);
-    double own = 0;
-    for (int64_t i = blockIdx.x * THREADS + me; i < n; i += blocks * THREADS) own += x[i];
-    sum[me] = own;
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (me < half) sum[me] += sum[me + half];
-    }
-    if (me == 0) part[blockIdx.x] = sum[0];
-}
-
-/* The same in one kernel, where pair_bytes says so. */
-static void ask_products(lane *l, const kept_glm *g, const sgfsi_glm_places *at,
-                         const double *theta, const double *centre, double *sums, double *wild,
-                         bool more) {
-    constexpr int64_t BLOCKS = 128;
-    int64_t K = at->K, n = g->rows, chunks = pair_chunks(n), width = 2 * K;
-    double *factor = scratch_of(l, 4 * n + BLOCKS + chunks * width);
-    if (factor == nullptr) return;
-    double *fixed = factor + 2 * n, *eta = fixed + n, *lots = eta + n, *part = lots + BLOCKS;
-    predict(l, g, n, 1, g->X, centre, g->p, eta);
-    EACH(l, centre_factors, n, *g, eta, factor, fixed);
-    multiply_pairs(l, g, K, at->stride, theta, factor, part, wild);
-    TOGETHER(l, add_rows, BLOCKS, THREADS, n, BLOCKS, fixed, lots);
-    add_up(l, BLOCKS, 1, lots, sums + width, more);
-    add_up(l, chunks, width, part, sums, more);
+    add_up(l, t.strips, width, part, sums, false);
+    finish(l, g, at, theta, sums, sums + width, plus, minus);
 }
 
 /* ---- memory of the host's that is lent ------------------------------------------------------- */
@@ -568,26 +526,31 @@ static const double *up_directly(lane *l, int64_t n, const double *host) {
 /* false: a predictor was too large for the products. */
 static bool answer_pairs(lane *l, const kept_glm *g, const sgfsi_glm_places *at, bool products) {
     int64_t K = at->K, p = g->p;
-    double wild = 0;
-    if (!begin(l, K * at->stride + p + 4 * K + 4 * K + 4)) { /* answers lie twice */
+    const bool comes = g->X == nullptr;
+    const double *factor = products && !comes ? borrow_centre(g, at->centre) : nullptr;
+    if (!begin(l, K * at->stride + 2 * p + 3 * (2 * K))) { /* answers lie twice */
         lose(at->loglik, K);
         lose(at->minus, K);
         return true;
     }
-    const double *theta = up_directly(l, K * at->stride, at->theta), *centre = up(l, p, at->centre);
-    double *plus = take(l, 2 * K), *minus = plus + K, *there = take(l, 1);
-    double *sums = take(l, 2 * K + 1 + 2 * K);
-    if (products) (void)fine(l, cudaMemsetAsync(there, 0, sizeof wild, l->stream), "zeros");
-    bool all = each_stretch(l, g, at, [&](const kept_glm &part, bool more) {
-        if (products) ask_products(l, &part, at, theta, centre, sums, there, more);
-        else ask_pairs(l, &part, at, theta, centre, sums, more);
+    const double *theta = up_directly(l, K * at->stride, at->theta);
+    const double *centre = factor == nullptr ? up(l, p, at->centre) : nullptr;
+    double *plus = take(l, 2 * K), *minus = plus + K, *some = take(l, 2 * K), *none = take(l, p);
+    size_t bytes = static_cast<size_t>(p) * sizeof *none;
+    (void)fine(l, cudaMemsetAsync(none, 0, bytes, l->stream), "zeros");
+    bool all = each_stretch(l, g, at, [&](const kept_glm &rows, bool more) {
+        kept_glm part = rows;
+        double *to = comes ? some : plus;
+        if (more) part.linear = part.even = none; /* those of all rows are in the first sums */
+        if (products) ask_products(l, &part, K, at->stride, theta, centre, factor, to, to + K);
+        else ask_pairs(l, &part, at, theta, centre, to, to + K);
+        if (comes) add_up(l, 1, 2 * K, some, plus, more);
     });
-    finish(l, g, at, theta, sums, sums + 2 * K + 1, plus, minus);
     down(l, K, plus, at->loglik);
     down(l, K, minus, at->minus);
-    if (products) down(l, 1, there, &wild);
     settle(l);
-    if (all) return wild == 0 || !works(l);
+    if (factor != nullptr) return_centre(g, factor);
+    if (all) return !products || !works(l) || !any_nan(K, at->loglik);
     lose(at->loglik, K);
     lose(at->minus, K);
     return true;
@@ -628,7 +591,7 @@ void cuda_ask_glm(const sgfs_device *dev, const void *glm, const sgfsi_glm_place
     if (at->centre == nullptr) return answer_places(l, g, at);
     kept_glm stretch = *g;
     if (g->X == nullptr) stretch.X = g->room;
-    if (pair_bytes(&stretch, at->K) == 0 || !answer_pairs(l, g, at, true))
+    if (!makes_products(&stretch, at->K) || !answer_pairs(l, g, at, true))
         (void)answer_pairs(l, g, at, false);
 }
 
@@ -674,6 +637,7 @@ void cuda_drop_glm(const sgfs_device *dev, void *glm) {
     (void)lane_of(dev);
     for (double *A : {g->X, g->room, g->y, g->weight, g->offset, g->linear, g->even})
         (void)cudaFree(A);
+    free_centres(g->known);
     delete g;
 }
 
@@ -708,6 +672,7 @@ void *cuda_keep_glm(const sgfs_device *dev, const void *kept, const sgfsi_glm *s
     g->pitch = pitch_of(s->p);
     g->kept = kept;
     g->tile = least(LARGEST, static_cast<int64_t>(all / 4096));
+    g->known = new_centres();
     bool fits = make(&g->y, s->rows, s->y) &&
                 (s->weight == nullptr || make(&g->weight, s->rows, s->weight)) &&
                 (s->offset == nullptr || make(&g->offset, s->rows, s->offset)) &&

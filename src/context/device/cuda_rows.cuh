@@ -15,6 +15,7 @@ struct kept_rows {
     sgfsi_dtype type;
     int64_t rows, row_bytes, features;
     int intercept;
+    bool lent; /* cells are a caller's */
     char *cells;
     int64_t there; /* rows in cells */
     int64_t *column;

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <setjmp.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -44,7 +45,7 @@ inline thread_local pretended_index threadIdx, blockIdx, blockDim, gridDim;
 inline double __ldcg(const double *x) {
     return *x;
 }
-inline void __stcg(double *x, double value) {
+template <typename T> void __stcg(T *x, T value) {
     *x = value;
 }
 
@@ -54,6 +55,7 @@ enum cudaError_t {
     cudaSuccess,
     cudaErrorMemoryAllocation = 2,
     cudaErrorNoDevice = 100,
+    cudaErrorNotReady = 600,
     cudaErrorLaunchFailure = 719
 };
 inline const char *cudaGetErrorString(cudaError_t code) {
@@ -61,6 +63,7 @@ inline const char *cudaGetErrorString(cudaError_t code) {
     case cudaSuccess: return "no error";
     case cudaErrorMemoryAllocation: return "out of memory";
     case cudaErrorNoDevice: return "no CUDA-capable device is detected";
+    case cudaErrorNotReady: return "device not ready";
     case cudaErrorLaunchFailure: return "unspecified launch failure";
     }
     return "?";
@@ -123,6 +126,12 @@ inline cudaError_t cudaGetLastError() {
     return pretended_state();
 }
 
+inline double __dmul_rn(double x, double y) {
+    return x * y;
+}
+inline double __dadd_rn(double x, double y) {
+    return x + y;
+}
 inline double rsqrt(double x) {
     return 1 / std::sqrt(x);
 }
@@ -169,15 +178,22 @@ inline cudaError_t cudaFreeHost(void *A) {
     std::free(A);
     return cudaSuccess;
 }
-enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice };
+enum cudaMemoryType {
+    cudaMemoryTypeUnregistered,
+    cudaMemoryTypeHost,
+    cudaMemoryTypeDevice,
+    cudaMemoryTypeManaged
+};
 struct cudaPointerAttributes {
     cudaMemoryType type;
+    int device;
 };
 inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *is, const void *A) {
     std::lock_guard<std::mutex> guard(pretended_lock);
     const char *at = static_cast<const char *>(A);
     auto next = pretended_memory.upper_bound(at);
     is->type = cudaMemoryTypeUnregistered;
+    is->device = 0;
     if (next == pretended_memory.begin()) return cudaSuccess;
     --next;
     if (at < next->first + next->second) is->type = cudaMemoryTypeDevice;
@@ -186,11 +202,52 @@ inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *is, const voi
 enum cudaMemcpyKind {
     cudaMemcpyHostToDevice,
     cudaMemcpyDeviceToHost,
-    cudaMemcpyDeviceToDevice
+    cudaMemcpyDeviceToDevice,
+    cudaMemcpyDefault
 };
 inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind) {
     std::memcpy(to, from, bytes);
     return pretended_state();
+}
+
+/* Memory of the GPU that others made, such as the arrays of a Python program: nobody but a kernel
+ * may look at it, whoever else does dies of a segmentation fault. Filled by whoever asked for it,
+ * until it is shut. */
+inline std::map<char *, size_t> pretended_foreign;
+inline int64_t pretended_kernels; /* that are under way */
+
+inline void pretended_protect(int how) {
+    for (const auto &piece : pretended_foreign) (void)mprotect(piece.first, piece.second, how);
+}
+struct pretended_kernel {
+    pretended_kernel() {
+        std::lock_guard<std::mutex> guard(pretended_lock);
+        if (pretended_kernels++ == 0) pretended_protect(PROT_READ);
+    }
+    ~pretended_kernel() {
+        std::lock_guard<std::mutex> guard(pretended_lock);
+        if (--pretended_kernels == 0) pretended_protect(PROT_NONE);
+    }
+    pretended_kernel(const pretended_kernel &) = delete;
+    pretended_kernel &operator=(const pretended_kernel &) = delete;
+};
+
+#define PRETENDED_EXPORT extern "C" __attribute__((visibility("default"), used)) inline
+PRETENDED_EXPORT void *pretended_foreign_open(size_t bytes) {
+    void *at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return at != MAP_FAILED ? at : nullptr;
+}
+PRETENDED_EXPORT void pretended_foreign_shut(void *at, size_t bytes) {
+    std::lock_guard<std::mutex> guard(pretended_lock);
+    pretended_foreign[static_cast<char *>(at)] = bytes;
+    pretended_memory[static_cast<char *>(at)] = bytes;
+    (void)mprotect(at, bytes, PROT_NONE);
+}
+PRETENDED_EXPORT void pretended_foreign_free(void *at, size_t bytes) {
+    std::lock_guard<std::mutex> guard(pretended_lock);
+    pretended_foreign.erase(static_cast<char *>(at));
+    pretended_memory.erase(static_cast<char *>(at));
+    (void)munmap(at, bytes);
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */
@@ -210,13 +267,24 @@ inline void pretended_wait_for(cudaStream_t s, int64_t copies) {
     }
 }
 enum { cudaStreamNonBlocking = 1 };
+inline cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *most) {
+    *least = *most = 0;
+    return pretended_state();
+}
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned) {
+    *s = new pretended_stream();
+    return pretended_state();
+}
+inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *s, unsigned, int) {
     *s = new pretended_stream();
     return pretended_state();
 }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t s) {
     pretended_wait_for(s, s->begun);
     return pretended_state();
+}
+inline cudaError_t cudaStreamQuery(cudaStream_t s) {
+    return cudaStreamSynchronize(s);
 }
 inline cudaError_t cudaStreamDestroy(cudaStream_t s) {
     if (s->begun != s->done) std::abort(); /* nobody has waited for them */
@@ -272,7 +340,13 @@ struct jmp_buf_of {
 };
 
 /* The fibers of a block, what each waits for, and what it holds up for the others (__shfl_sync). */
-enum pretended_wait : char { PRETENDED_GOES, PRETENDED_BLOCK, PRETENDED_WARP, PRETENDED_DONE };
+enum pretended_wait : char {
+    PRETENDED_GOES,
+    PRETENDED_BLOCK,
+    PRETENDED_WARP,
+    PRETENDED_CLUSTER,
+    PRETENDED_DONE
+};
 enum { PRETENDED_LANES = 32 }; /* of a warp */
 struct pretended_block {
     ucontext_t home;
@@ -310,6 +384,8 @@ inline void __syncthreads() {
 }
 inline void __syncwarp() {
     pretended_stop(PRETENDED_WARP);
+}
+inline void __threadfence_system() {
 }
 inline double __shfl_sync(unsigned, double x, int from) {
     unsigned me = pretended.at;
@@ -395,6 +471,7 @@ inline void pretended_run(unsigned first, unsigned blocks) {
             pretended_resume();
             going = going || pretended.waits[f] == PRETENDED_GOES;
         }
+        going = pretended_release(0, all, PRETENDED_CLUSTER) || going;
         for (size_t block = 0; block < all; block += threads) {
             size_t end = block + threads;
             going = pretended_release(block, end, PRETENDED_BLOCK) || going;
@@ -416,6 +493,7 @@ inline void pretended_count() {
 
 /* Each thread of each block in turn. */
 template <typename F> void pretend_each(unsigned blocks, unsigned threads, F work) {
+    const pretended_kernel now;
     pretended_count();
     gridDim.x = blocks;
     blockDim.x = threads;
@@ -426,6 +504,7 @@ template <typename F> void pretend_each(unsigned blocks, unsigned threads, F wor
 /* Fibers for so many blocks of so many threads. */
 inline void pretended_fibers(unsigned blocks, unsigned threads) {
     enum { STACK = 1 << 16 };
+    const pretended_kernel now;
     pretended_block &b = pretended;
     b.threads = threads;
     b.held.resize(blocks * threads);
@@ -504,4 +583,30 @@ inline void publish(unsigned *flag, unsigned value) {
 }
 inline void publish(double *x, double value) {
     *x = value;
+}
+
+/* Those of cuda_cluster.cuh: blocks that see each other's memory, a cluster of them at a time. */
+#define CLUSTERS(l, kernel, clusters, size, threads, bytes, ...)                                   \
+    (void)(l), (void)(bytes),                                                                      \
+        pretend_together((unsigned)((clusters) * (size)), (unsigned)(threads), (unsigned)(size),   \
+                         [&]() { kernel(__VA_ARGS__); })
+struct lane;
+template <typename F> int64_t clusters_at_once(lane *, F *, int, int, size_t) {
+    return 1;
+}
+inline int rank_in_cluster() {
+    return static_cast<int>(blockIdx.x - pretended.first);
+}
+template <typename N> N *in_block(N *mine, int rank) {
+    double *other = pretended.pool[static_cast<size_t>(rank)].data();
+    return reinterpret_cast<N *>(reinterpret_cast<char *>(other) + (reinterpret_cast<char *>(mine) -
+                                 reinterpret_cast<char *>(pretended_pool())));
+}
+inline void arrive() {
+}
+inline void await() {
+    pretended_stop(PRETENDED_CLUSTER);
+}
+inline void copy_one_ahead(double *to, const double *from) {
+    *to = *from;
 }
