@@ -277,6 +277,7 @@ inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned) {
 }
 inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *s, unsigned, int) {
     *s = new pretended_stream();
+    (*s)->works = true; /* what only copies has none */
     return pretended_state();
 }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t s) {
