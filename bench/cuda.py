@@ -12,7 +12,7 @@ gradient and noise for SGLD. Both factor in every iteration (--fisher-every 1), 
 A second table is of all rows: microseconds of a pair of a logistic regression, in calls of hundreds or thousands
 (bench/all_rows), beside PyTorch that makes predictors, softplus and sums one after another; and of one place with its
 gradient, with the bytes of rows that go by in a second. A third is of draws by exact-pairs, all that a second of
-sampling makes; the summary of such a run says how many of them are accepted."""
+sampling makes, and how many effective ones they are."""
 import argparse
 import json
 import os
@@ -182,25 +182,33 @@ def all_rows(program, quick, peers):
     return lines
 
 
+def draws_of(program, folder, chains, device, made, thin):
+    """The summary of a run of exact-pairs, as JSON; a sentence where it does not work."""
+    out = folder / "pairs.run"
+    words = [program, "sample", "logistic", "--data", make_rows(folder, 51), "--sampler", "exact-pairs", "--chains", chains,
+             "--threads", chains, "--draws", made, "--thin", thin, "--device", device, "--out", out, "--overwrite", "--quiet"]
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=600)
+    if done.returncode not in (0, 7):
+        return done.stderr.strip().splitlines()[-1][:200]
+    told = subprocess.run([program, "summary", str(out), "--json"], capture_output=True, text=True, timeout=60)
+    return json.loads(told.stdout)
+
+
 def draws(program, folder, chains, quick):
-    """The lines of the third table: draws a second of exact-pairs."""
-    lines = ["| chains and threads | processor | GPU |", "|---|---|---|"]
-    count = 20000 if quick else 200000
+    """The lines of the third table: draws a second of exact-pairs, and how many of them are effective, which is the
+    worst of all parameters' two effective sizes in a run that keeps every draw."""
+    lines = ["| chains and threads | processor | GPU | effective, GPU |", "|---|---|---|---|"]
+    count = 20000 if quick else 1000000
+    every = draws_of(program, folder, 4, "cuda", 20000, 1)
+    share = every if isinstance(every, str) else min(min(p["ess_bulk"], p["ess_tail"]) for p in every["params"]) / 80000
     for these in chains:
         found = []
         for device in ("blas", "cuda"):
-            out = folder / "pairs.run"
-            made = count if device == "cuda" else count // 10
-            words = [program, "sample", "logistic", "--data", make_rows(folder, 51), "--sampler", "exact-pairs", "--chains",
-                     these, "--threads", these, "--draws", made, "--thin", 10, "--device", device, "--out", out,
-                     "--overwrite", "--quiet"]
-            done = subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=600)
-            if done.returncode not in (0, 7):
-                found.append(done.stderr.strip().splitlines()[-1][:200])
-                continue
-            told = subprocess.run([program, "summary", str(out), "--json"], capture_output=True, text=True, timeout=60)
-            run = json.loads(told.stdout)
-            found.append(these * made / (run["sample_seconds"] / these))  # seconds are those of all chains
+            made = count if device == "cuda" else count // 50
+            run = draws_of(program, folder, these, device, made, 10)
+            # seconds are those of all chains
+            found.append(run if isinstance(run, str) else these * made / (run["sample_seconds"] / these))
+        found.append(share if isinstance(share, str) or isinstance(found[1], str) else share * found[1])
         lines.append(f"| {these} | " + " | ".join(f"{x:,.0f}" if isinstance(x, float) else x for x in found) + " |")
     return lines
 

@@ -129,7 +129,9 @@ void sgfsi_chain_close(sgfsi_chain *w) {
 /* ---- moving ---------------------------------------------------------------------------------- */
 
 static sgfs_status check_place(const sgfsi_chain *w, sgfs_err *err) {
-    for (int64_t j = 0; j < w->D; j++) {
+    int64_t near = 0; /* a loop without an exit is one of vectors */
+    for (int64_t j = 0; j < w->D; j++) near += fabs(w->theta[j] - w->start[j]) <= w->limit[j];
+    for (int64_t j = 0; j < w->D && near < w->D; j++) {
         char place[SGFSI_NUM_CHARS];
         if (fabs(w->theta[j] - w->start[j]) <= w->limit[j]) continue; /* false for NaN */
         sgfsi_format_digits(place, w->theta[j], 3);
@@ -230,9 +232,8 @@ static void record(sgfsi_chain *w, const sgfs_iteration *now, const sgfsi_output
         sgfsi_model_to_user(w->sampler.model, w->theta, w->user);
     if (w->status == SGFS_OK && after && !w->sampler.exploring) {
         sgfsi_chain_moments_add(&w->moments, w->user);
-        w->meant++;
-        for (int64_t j = 0; j < w->D; j++)
-            w->mean[j] += (w->theta[j] - w->mean[j]) / (double)w->meant;
+        double part = 1 / (double)++w->meant;
+        for (int64_t j = 0; j < w->D; j++) w->mean[j] += part * (w->theta[j] - w->mean[j]);
     }
     if (w->status == SGFS_OK && counts) {
         memcpy(w->draws_buffer + w->waiting * w->D, w->user, (size_t)w->D * sizeof *w->user);

@@ -75,14 +75,20 @@ void sgfsi_chain_moments_flush(sgfsi_chain_moments *m) {
     if (n == 0) return;
     double *extra = m->buffer + n * D, total = (double)(m->count + n);
     double root = sqrt((double)m->count * (double)n / total);
-    memset(m->block_mean, 0, (size_t)D * sizeof *m->block_mean);
-    for (int64_t i = 0; i < n; i++)
-        sgfsi_axpy(m->device, D, 1 / (double)n, m->buffer + i * D, m->block_mean);
-    for (int64_t j = 0; j < D; j++) extra[j] = root * (m->block_mean[j] - m->mean[j]);
-    for (int64_t i = 0; i < n; i++) sgfsi_axpy(m->device, D, -1, m->block_mean, m->buffer + i * D);
+    double *restrict mean = m->block_mean, *restrict var = m->var;
+    memset(mean, 0, (size_t)D * sizeof *mean);
+    for (int64_t i = 0; i < n; i++) {
+        const double *restrict x = m->buffer + i * D;
+        for (int64_t j = 0; j < D; j++) mean[j] += x[j];
+    }
+    for (int64_t j = 0; j < D; j++) mean[j] /= (double)n;
+    for (int64_t j = 0; j < D; j++) extra[j] = root * (mean[j] - m->mean[j]);
     for (int64_t i = 0; i <= n; i++) {
-        const double *x = m->buffer + i * D;
-        for (int64_t j = 0; j < D; j++) m->var[j] += x[j] * x[j];
+        double *restrict x = m->buffer + i * D;
+        for (int64_t j = 0; j < D; j++) {
+            x[j] -= i < n ? mean[j] : 0;
+            var[j] += x[j] * x[j];
+        }
     }
     if (m->ss != NULL) sgfsi_syrk_t(m->device, n + 1, D, 1.0, m->buffer, 1.0, m->ss);
     for (int64_t j = 0; j < D; j++)

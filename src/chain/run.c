@@ -71,7 +71,7 @@ static void say_device(const sgfs_run *run) {
     const sgfsi_context *ctx = &run->model->ctx;
     const sgfs_sampler_kind *sampler = run->plan.kinds.sampler;
     const sgfsi_log *log = sgfsi_config_log(run->cfg);
-    bool passes = run->model->kept != NULL;
+    bool passes = run->model->kept != NULL || run->model->far_rows != NULL;
     if (ctx->device == ctx->near || !sampler->full_data || (passes && !sampler->few_rows)) return;
     if (passes)
         sgfsi_say(

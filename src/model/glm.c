@@ -255,6 +255,10 @@ void sgfsi_glm_start(const sgfs_model *m, double *theta, double *spread) {
 void sgfsi_glm_to_user(const sgfs_model *m, const double *theta, double *user) {
     const sgfs_data *d = m->data;
     int64_t first = d->p - d->features;
+    if (d->scale == NULL && d->shift == NULL) { /* of the same columns */
+        memcpy(user, theta, (size_t)(m->block[0].rows * d->p) * sizeof *user);
+        return;
+    }
     for (int64_t r = 0; r < m->block[0].rows; r++, theta += d->p, user += d->p) {
         double moved = 0;
         for (int64_t j = 0; j < d->features; j++) {

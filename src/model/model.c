@@ -151,7 +151,7 @@ static sgfs_status judge_rows(const sgfs_model *m, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "Rows on a GPU are those of one process: without --mpi, or with rows in "
                           "the host's memory.");
-    if (m->kept == NULL && !m->ctx.shared)
+    if (m->kept == NULL && m->far_rows == NULL && !m->ctx.shared)
         sgfsi_say(m->ctx.log, SGFS_NOTE,
                   "Model %.150s: what the processor looks at comes from the GPU, some rows at a "
                   "time; a pass over all of them is several times faster where they are in the "
@@ -220,6 +220,7 @@ sgfs_model sgfsi_model_on(const sgfs_model *m, const sgfs_data *data) {
     other.gatherer.kept = NULL; /* these may have another scale */
     other.gatherer.whole = false;
     other.kept = NULL;
+    other.far_rows = NULL;
     return other;
 }
 
@@ -266,6 +267,7 @@ const sgfs_model *sgfsi_model_near(const sgfs_model *m, sgfsi_arena *arena) {
     *other = view_of(m);
     other->ctx.device = m->ctx.near;
     other->gatherer = (sgfsi_gatherer){.device = m->ctx.near};
+    other->far_rows = NULL;
     return other;
 }
 
@@ -278,6 +280,7 @@ sgfs_status sgfsi_model_explain(const sgfs_model *m, sgfs_status status, sgfs_er
 const double *sgfsi_model_there(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                                 double **workspace) {
     if (b->room == NULL) return theta;
+    if (b->afar != NULL) return *workspace = b->room, b->afar->theta;
     sgfsi_put(m->ctx.device, m->D, theta, b->room);
     *workspace = b->room + m->D;
     return b->room;

@@ -24,6 +24,10 @@ struct sgfs_model {
     sgfsi_context ctx;
     sgfsi_gatherer gatherer; /* of the rows of its batches */
     struct sgfsi_kept *kept; /* sums over all rows by the device (kept.h); NULL: by the host */
+    /* What a pass that a device makes has in place of a target: the number of its class, -1: it has
+     * none. NULL: the kind wants vectors of its batches in the host's memory. */
+    double (*far_target)(const sgfs_model *m, double y);
+    struct sgfsi_far_rows *far_rows; /* of such passes (kept.h); NULL: the host makes them */
     sgfsi_arena arena;
     int64_t D, blocks;
     sgfs_block *block;

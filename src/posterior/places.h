@@ -37,6 +37,9 @@ sgfs_status sgfsi_places_eval(sgfsi_places *p, int64_t K, const double *theta, d
  * (K), otherwise as above. */
 sgfs_status sgfsi_places_pairs(sgfsi_places *p, const double *centre, int64_t K, const double *U,
                                double *plus, double *minus, sgfs_err *err);
+/* The sums of a device that has all rows (kept.h) at pairs become such log densities. */
+sgfs_status sgfsi_places_finish(sgfsi_places *p, const double *centre, int64_t K, const double *U,
+                                double *plus, double *minus, sgfs_err *err);
 /* How many calls for `usual` pairs are better made as one: 1, unless a device that has all rows
  * would be waited for longer than it works. */
 int64_t sgfsi_places_at_once(const sgfs_model *m, int64_t usual);

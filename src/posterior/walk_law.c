@@ -72,7 +72,6 @@ sgfs_status sgfsi_walk_law_of(const sgfsi_eval *e, sgfsi_walk_law *law, sgfsi_ar
     bool classes = m->kind->link == SGFSI_LOGIT;
     *law = (sgfsi_walk_law){.link = m->kind->link,
                             .one = classes && m->kind->linked ? m->labels.value[1] : 0,
-                            .resamples = classes,
                             .N = N,
                             .n = e->n,
                             .D = e->D,

@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "posterior/early.h"
 #include "posterior/hill.h"
 #include "sampler/sampler.h"
 
@@ -50,6 +51,18 @@ typedef struct pair {
     double plus, minus, weight;
 } pair;
 
+/* What becomes of a proposal: whether the chain goes there; the uniform that decides the sign. */
+typedef struct choice {
+    double weight, sign;
+    bool accepted;
+} choice;
+
+/* Proposals of several blocks, made together. */
+typedef struct batch {
+    int64_t first; /* block; -1: there is none */
+    sgfsi_pairs of;
+} batch;
+
 typedef struct pairs {
     sgfsi_hill own;
     const sgfsi_hill *hill; /* the first chain's */
@@ -57,14 +70,19 @@ typedef struct pairs {
     double *z, *u; /* D: the pair that the chain is at */
     pair at;
     bool begun;
-    int64_t made;         /* the block whose pairs are known; -1: none */
-    int64_t held;         /* the block whose Z and U are in memory; -1: none */
-    double *Z, *U;        /* ALL x D: proposals, then places for local moves */
-    double *plus, *minus; /* ALL */
-    /* Where a device is far, the proposals of several blocks are made together; local moves, which
-     * begin at the chain's place, are asked for when it is there. */
-    int64_t blocks, first; /* how many; the first of those that are known, or -1 */
-    double *later_Z, *later_U, *later_plus, *later_minus; /* blocks x PROPOSALS; or NULL */
+    int64_t made;              /* the block whose pairs are known; -1: none */
+    int64_t held;              /* the block whose proposals and choices are in memory; -1: none */
+    double *Z, *U, *y;         /* ALL x D: proposals, then places for local moves; D */
+    double *plus, *minus;      /* ALL */
+    const double *at_Z, *at_U; /* PROPOSALS x D, of the block that is held: there, or in a batch */
+    choice *next;              /* PROPOSALS */
+    /* Where a device is far, the proposals of several blocks are made together, and those of the
+     * blocks after them, where it can, while the chain takes these. Local moves begin at the
+     * chain's place, which is known as soon as the choices of the block before are made. */
+    int64_t blocks; /* of a batch */
+    batch known, coming;
+    sgfsi_early drawn, local;
+    int64_t asked; /* the block whose local moves are under way; -1: none */
 } pairs;
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -100,23 +118,45 @@ static sgfs_status open_hill(sgfs_sampler *s, pairs *e, sgfs_err *err) {
     return SGFS_OK;
 }
 
+/* Room for batches, and whoever makes them. */
+static sgfs_status open_batches(sgfs_sampler *s, pairs *e, sgfs_err *err) {
+    int64_t D = s->D, count = e->blocks * PROPOSALS;
+    const sgfs_device *dev = s->model->ctx.device;
+    sgfsi_pairs_law law = {.D = D,
+                           .most = count,
+                           .centre = e->hill->centre,
+                           .spread = e->hill->spread,
+                           .seed = s->seed,
+                           .chain = s->chain};
+    sgfsi_pairs *const of[] = {&e->known.of, &e->coming.of};
+    for (int k = 0; k < 2; k++) {
+        of[k]->K = count;
+        of[k]->Z = sgfsi_device_lend(dev, count * D, s->arena);
+        of[k]->U = sgfsi_device_lend(dev, count * D, s->arena);
+        if (of[k]->Z == NULL || of[k]->U == NULL ||
+            !SGFSI_ROOM(s->arena, count, &of[k]->plus, &of[k]->minus))
+            return sgfsi_fail_memory(err, "the sampler");
+    }
+    sgfs_status status = sgfsi_early_open(&e->drawn, &e->places, &law, s->arena, err);
+    law.most = LOCAL;
+    law.spread = NULL;
+    if (status == SGFS_OK) status = sgfsi_early_open(&e->local, &e->places, &law, s->arena, err);
+    return status;
+}
+
 static sgfs_status open_pairs(sgfs_sampler *s, sgfs_err *err) {
     const settings *set = s->settings;
     int64_t D = s->D;
     pairs *e = s->state = sgfsi_arena_alloc(s->arena, 1, sizeof *e);
-    if (e == NULL || !SGFSI_ROOM(s->arena, D, &e->z, &e->u) ||
+    if (e == NULL || !SGFSI_ROOM(s->arena, D, &e->z, &e->u, &e->y) ||
         !SGFSI_ROOM(s->arena, ALL * D, &e->Z, &e->U) ||
         !SGFSI_ROOM(s->arena, ALL, &e->plus, &e->minus))
         return sgfsi_fail_memory(err, "the sampler");
-    e->made = e->held = e->first = -1;
+    e->next = sgfsi_arena_alloc(s->arena, PROPOSALS, sizeof *e->next);
+    if (e->next == NULL) return sgfsi_fail_memory(err, "the sampler");
+    e->made = e->held = e->asked = e->known.first = e->coming.first = -1;
     e->blocks = sgfsi_places_at_once(s->model, PROPOSALS);
     int64_t count = e->blocks * PROPOSALS;
-    if (e->blocks > 1) {
-        e->later_U = sgfsi_device_lend(s->model->ctx.device, count * D, s->arena);
-        if (e->later_U == NULL || !SGFSI_ROOM(s->arena, count * D, &e->later_Z) ||
-            !SGFSI_ROOM(s->arena, count, &e->later_plus, &e->later_minus))
-            return sgfsi_fail_memory(err, "the sampler");
-    }
     sgfs_status status = SGFS_OK;
     if (sgfsi_anchor_refuses(s->model) == NULL)
         status = sgfsi_sampler_anchor(s, set->tolerance, false, err);
@@ -126,103 +166,154 @@ static sgfs_status open_pairs(sgfs_sampler *s, sgfs_err *err) {
         status = sgfsi_places_open(&e->places, s->model, count > ALL ? count : ALL, false,
                                    s->plan->inner, s->arena, err);
     e->places.full.stop = s->plan->stop;
+    if (status == SGFS_OK && e->blocks > 1) status = open_batches(s, e, err);
     return status;
 }
 
 /* ---- a block of proposals -------------------------------------------------------------------- */
 
-static bool is_known(const pairs *e, int64_t block) {
-    return e->first >= 0 && block >= e->first && block < e->first + e->blocks;
+/* Log densities at pairs, all of which have to be numbers. */
+static sgfs_status check(sgfs_sampler *s, const pairs *e, int64_t K, sgfs_err *err) {
+    s->full.rows_touched += s->model->data->N;
+    if (e->places.nans == 0) return SGFS_OK;
+    return sgfsi_fail(err, SGFS_ENUMERIC, "the log density is not a number at %lld of %lld places",
+                      (long long)e->places.nans, (long long)(2 * K));
 }
 
-/* Log densities at pairs, all of which have to be numbers. */
 static sgfs_status ask(sgfs_sampler *s, pairs *e, int64_t K, const double *U, double *plus,
                        double *minus, sgfs_err *err) {
     sgfs_status status = sgfsi_places_pairs(&e->places, e->hill->centre, K, U, plus, minus, err);
-    if (status != SGFS_OK) return status;
-    if (e->places.nans > 0)
-        return sgfsi_fail(err, SGFS_ENUMERIC,
-                          "the log density is not a number at %lld of %lld places",
-                          (long long)e->places.nans, (long long)(2 * K));
-    s->full.rows_touched += s->model->data->N;
-    return SGFS_OK;
+    return status == SGFS_OK ? check(s, e, K, err) : status;
 }
 
-/* The proposals of this block and of those after it. */
-static sgfs_status look_ahead(sgfs_sampler *s, pairs *e, int64_t block, sgfs_err *err) {
-    int64_t D = s->D, count = e->blocks * PROPOSALS, first = block * PROPOSALS + 1;
-    for (int64_t k = 0; k < count; k++)
-        sgfsi_sampler_normals(s, first + k, SGFSI_NOISE, e->later_Z + k * D);
-    sgfsi_hill_directions(e->hill, count, e->later_Z, e->later_U);
-    e->first = -1;
-    sgfs_status status = ask(s, e, count, e->later_U, e->later_plus, e->later_minus, err);
-    if (status == SGFS_OK) e->first = block;
+static sgfs_status take(sgfs_sampler *s, const pairs *e, sgfsi_early *early, sgfs_err *err) {
+    sgfs_status status = sgfsi_early_take(early, err);
+    return status == SGFS_OK ? check(s, e, early->now.K, err) : status;
+}
+
+static void begin_batch(pairs *e, int64_t first) {
+    e->coming.first = first;
+    e->coming.of.first = first * PROPOSALS + 1;
+    sgfsi_early_begin(&e->drawn, &e->coming.of);
+}
+
+/* The batch with this block, and the next one is begun, if the run gets there. Batches begin at
+ * the same blocks always: a run that is taken up again makes the same ones. */
+static sgfs_status look_ahead(sgfs_sampler *s, pairs *e, const sgfs_iteration *now, int64_t block,
+                              sgfs_err *err) {
+    int64_t D = s->D, first = block - block % e->blocks, after = first + e->blocks;
+    sgfsi_pairs *of = &e->known.of;
+    sgfs_status status;
+    e->known.first = -1;
+    if (e->drawn.pairs != NULL) {
+        if (e->coming.first != first) begin_batch(e, first);
+        status = take(s, e, &e->drawn, err);
+        batch taken = e->coming;
+        e->coming = (batch){-1, e->known.of};
+        e->known = (batch){-1, taken.of};
+        if (after * PROPOSALS < now->warmup + now->draws) begin_batch(e, after);
+    } else {
+        for (int64_t k = 0; k < of->K; k++)
+            sgfsi_sampler_normals(s, first * PROPOSALS + 1 + k, SGFSI_NOISE, of->Z + k * D);
+        sgfsi_hill_directions(e->hill, of->K, of->Z, of->U);
+        status = ask(s, e, of->K, of->U, of->plus, of->minus, err);
+    }
+    if (status == SGFS_OK) e->known.first = first;
     return status;
 }
 
-/* Z and U of a block; local moves begin at the chain's own place, so that theirs are right only
- * when a block is made. */
-static void lay_out(const sgfs_sampler *s, pairs *e, int64_t block) {
-    int64_t D = s->D, first = block * PROPOSALS + 1;
-    bool known = is_known(e, block);
-    for (int64_t k = 0; k < PROPOSALS && !known; k++)
-        sgfsi_sampler_normals(s, first + k, SGFSI_NOISE, e->Z + k * D);
+/* Z and U of a block's proposals. */
+static sgfs_status lay_out(sgfs_sampler *s, pairs *e, const sgfs_iteration *now, int64_t block,
+                           sgfs_err *err) {
+    int64_t D = s->D, first = block * PROPOSALS + 1, from = block % e->blocks * PROPOSALS;
+    e->at_Z = e->Z;
+    e->at_U = e->U;
+    if (e->blocks == 1) {
+        for (int64_t k = 0; k < PROPOSALS; k++)
+            sgfsi_sampler_normals(s, first + k, SGFSI_NOISE, e->Z + k * D);
+        return SGFS_OK;
+    }
+    bool known = e->known.first >= 0 && e->known.first == block - block % e->blocks;
+    sgfs_status status = known ? SGFS_OK : look_ahead(s, e, now, block, err);
+    e->at_Z = e->known.of.Z + from * D;
+    e->at_U = e->known.of.U + from * D;
+    return status;
+}
+
+/* Places near z for the local moves of a block, behind the proposals. */
+static void lay_near(const sgfs_sampler *s, pairs *e, int64_t block, const double *z) {
+    int64_t D = s->D;
     double rho = 1 - shorter[block % SHORTER], r = sqrt(1 - rho * rho);
-    double *y = e->U, *local = e->Z + PROPOSALS * D; /* U is filled below */
-    sgfsi_stream stream = sgfsi_stream_at(s->seed, s->chain, first, SGFSI_TREE);
+    double *y = e->y, *local = e->Z + PROPOSALS * D;
+    sgfsi_stream stream = sgfsi_stream_at(s->seed, s->chain, block * PROPOSALS + 1, SGFSI_TREE);
     sgfsi_normals(&stream, D, y);
     sgfsi_normals(&stream, LOCAL * D, local);
-    for (int64_t j = 0; j < D; j++) y[j] = rho * e->z[j] + r * y[j];
-    for (int64_t i = 0; i < LOCAL * D; i++) local[i] = rho * y[i % D] + r * local[i];
-    e->held = block;
-    if (!known) {
-        sgfsi_hill_directions(e->hill, ALL, e->Z, e->U);
-        return;
-    }
-    int64_t from = (block - e->first) * PROPOSALS;
-    memcpy(e->Z, e->later_Z + from * D, (size_t)(PROPOSALS * D) * sizeof *e->Z);
-    memcpy(e->U, e->later_U + from * D, (size_t)(PROPOSALS * D) * sizeof *e->U);
-    sgfsi_hill_directions(e->hill, LOCAL, local, e->U + PROPOSALS * D);
+    for (int64_t j = 0; j < D; j++) y[j] = rho * z[j] + r * y[j];
+    for (int64_t k = 0; k < LOCAL; k++)
+        for (int64_t j = 0; j < D; j++) local[k * D + j] = rho * y[j] + r * local[k * D + j];
+}
+
+/* The local moves of a block are asked for, while the chain takes the block before. */
+static void ask_near(const sgfs_sampler *s, pairs *e, int64_t block, const double *z) {
+    int64_t from = PROPOSALS * s->D;
+    const sgfsi_pairs near = {
+        .K = LOCAL, .U = e->U + from, .plus = e->plus + PROPOSALS, .minus = e->minus + PROPOSALS};
+    lay_near(s, e, block, z);
+    sgfsi_hill_directions(e->hill, LOCAL, e->Z + from, e->U + from);
+    sgfsi_early_begin(&e->local, &near);
+    e->asked = block;
 }
 
 /* The log densities of the block that is laid out. */
 static sgfs_status make(sgfs_sampler *s, pairs *e, int64_t block, sgfs_err *err) {
-    if (!is_known(e, block)) return ask(s, e, ALL, e->U, e->plus, e->minus, err);
-    int64_t from = (block - e->first) * PROPOSALS;
-    memcpy(e->plus, e->later_plus + from, PROPOSALS * sizeof *e->plus);
-    memcpy(e->minus, e->later_minus + from, PROPOSALS * sizeof *e->minus);
-    return ask(s, e, LOCAL, e->U + PROPOSALS * s->D, e->plus + PROPOSALS, e->minus + PROPOSALS,
-               err);
+    int64_t near = PROPOSALS * s->D;
+    if (e->blocks == 1) {
+        lay_near(s, e, block, e->z);
+        sgfsi_hill_directions(e->hill, ALL, e->Z, e->U);
+        return ask(s, e, ALL, e->U, e->plus, e->minus, err);
+    }
+    int64_t from = block % e->blocks * PROPOSALS;
+    memcpy(e->plus, e->known.of.plus + from, PROPOSALS * sizeof *e->plus);
+    memcpy(e->minus, e->known.of.minus + from, PROPOSALS * sizeof *e->minus);
+    if (e->local.pairs != NULL) {
+        if (e->asked != block) ask_near(s, e, block, e->z);
+        e->asked = -1;
+        return take(s, e, &e->local, err);
+    }
+    lay_near(s, e, block, e->z);
+    sgfsi_hill_directions(e->hill, LOCAL, e->Z + near, e->U + near);
+    return ask(s, e, LOCAL, e->U + near, e->plus + PROPOSALS, e->minus + PROPOSALS, err);
 }
 
-static pair pair_at(const sgfs_sampler *s, const pairs *e, int64_t k) {
-    const double *z = e->Z + k * s->D;
+/* The pair whose z is given, number k of plus and minus. */
+static pair pair_at(const sgfs_sampler *s, const pairs *e, int64_t k, const double *z) {
     double square = sgfsi_dot(s->model->ctx.near, s->D, z, z);
     return (pair){e->plus[k], e->minus[k], sgfsi_hill_weight(e->plus[k], e->minus[k], square)};
 }
 
-static void go(const sgfs_sampler *s, pairs *e, int64_t k, pair to) {
-    memcpy(e->z, e->Z + k * s->D, (size_t)s->D * sizeof *e->z);
-    memcpy(e->u, e->U + k * s->D, (size_t)s->D * sizeof *e->u);
+static void go(const sgfs_sampler *s, pairs *e, const double *z, const double *u, pair to) {
+    memcpy(e->z, z, (size_t)s->D * sizeof *e->z);
+    memcpy(e->u, u, (size_t)s->D * sizeof *e->u);
     e->at = to;
 }
 
 /* A chain begins at the first pair that has a density; false: none has. */
 static bool begin(const sgfs_sampler *s, pairs *e) {
     for (int64_t k = 0; k < PROPOSALS && !e->begun; k++) {
-        pair first = pair_at(s, e, k);
+        pair first = pair_at(s, e, k, e->at_Z + k * s->D);
         e->begun = first.weight > -INFINITY;
-        if (e->begun) go(s, e, k, first);
+        if (e->begun) go(s, e, e->at_Z + k * s->D, e->at_U + k * s->D, first);
     }
     return e->begun;
 }
 
 /* One of the places near z, or z, in proportion to their weights. */
 static void move_locally(const sgfs_sampler *s, pairs *e, double uniform) {
+    int64_t D = s->D;
     pair near[LOCAL];
     double most = e->at.weight, sum = 0;
     for (int64_t k = 0; k < LOCAL; k++) {
-        near[k] = pair_at(s, e, PROPOSALS + k);
+        near[k] = pair_at(s, e, PROPOSALS + k, e->Z + (PROPOSALS + k) * D);
         most = fmax(most, near[k].weight);
     }
     for (int64_t k = 0; k < LOCAL; k++) sum += exp(near[k].weight - most);
@@ -230,40 +321,72 @@ static void move_locally(const sgfs_sampler *s, pairs *e, double uniform) {
     for (int64_t k = 0; k < LOCAL; k++) {
         left -= exp(near[k].weight - most);
         if (left >= 0) continue;
-        go(s, e, PROPOSALS + k, near[k]);
+        go(s, e, e->Z + (PROPOSALS + k) * D, e->U + (PROPOSALS + k) * D, near[k]);
         return;
     }
 }
 
 /* ---- one iteration --------------------------------------------------------------------------- */
 
-static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *theta, double *stats,
-                        sgfs_err *err) {
-    pairs *e = s->state;
-    int64_t block = (now->t - 1) / PROPOSALS, k = (now->t - 1) % PROPOSALS;
-    double u[4];
-    sgfsi_stream stream = sgfsi_stream_at(s->seed, s->chain, now->t, SGFSI_ACCEPT);
+static void three_uniforms(const sgfs_sampler *s, int64_t t, double u[4]) {
+    sgfsi_stream stream = sgfsi_stream_at(s->seed, s->chain, t, SGFSI_ACCEPT);
     sgfsi_uniforms(&stream, 3, u);
-    sgfs_status status = SGFS_OK;
-    if (e->made != block && e->blocks > 1 && !is_known(e, block))
-        status = look_ahead(s, e, block, err);
-    if (status == SGFS_OK && (e->held != block || e->made != block)) lay_out(s, e, block);
-    if (status == SGFS_OK && e->made != block) {
-        status = make(s, e, block, err);
-        if (status != SGFS_OK) return status;
+}
+
+/* What becomes of the proposals of iteration t and of the others of its block, which nothing that
+ * happens in between can change; and the local moves after them are asked for. */
+static void choose(const sgfs_sampler *s, pairs *e, int64_t t) {
+    int64_t block = (t - 1) / PROPOSALS, D = s->D;
+    double weight = e->at.weight, u[4];
+    const double *z = e->z;
+    for (int64_t k = (t - 1) % PROPOSALS; k < PROPOSALS; k++) {
+        three_uniforms(s, block * PROPOSALS + 1 + k, u);
+        double its = pair_at(s, e, k, e->at_Z + k * D).weight;
+        e->next[k] = (choice){its, u[1], log(u[0]) < its - weight};
+        if (!e->next[k].accepted) continue;
+        weight = its;
+        z = e->at_Z + k * D;
+    }
+    if (e->local.pairs != NULL) ask_near(s, e, block + 1, z);
+}
+
+/* The block of iteration `now`: its proposals, a local move where it begins, and what becomes of
+ * them. */
+static sgfs_status hold(sgfs_sampler *s, pairs *e, const sgfs_iteration *now, sgfs_err *err) {
+    int64_t block = (now->t - 1) / PROPOSALS;
+    bool again = e->made == block; /* a run that is taken up */
+    double u[4];
+    sgfs_status status = lay_out(s, e, now, block, err);
+    if (status == SGFS_OK && again && e->blocks == 1)
+        sgfsi_hill_directions(e->hill, ALL, e->Z, e->U); /* as they were made */
+    if (status == SGFS_OK && !again) status = make(s, e, block, err);
+    if (status != SGFS_OK) return status;
+    if (!again) {
         e->made = block;
+        three_uniforms(s, now->t, u);
         if (e->begun) move_locally(s, e, u[2]);
         else if (!begin(s, e))
             return sgfsi_fail(err, SGFS_ENUMERIC, "no proposal has a density (diverged)");
     }
+    choose(s, e, now->t);
+    e->held = block;
+    return SGFS_OK;
+}
+
+static sgfs_status step(sgfs_sampler *s, const sgfs_iteration *now, double *theta, double *stats,
+                        sgfs_err *err) {
+    pairs *e = s->state;
+    int64_t block = (now->t - 1) / PROPOSALS, k = (now->t - 1) % PROPOSALS;
+    sgfs_status status = e->held != block ? hold(s, e, now, err) : SGFS_OK;
     if (status != SGFS_OK) return status;
-    pair next = pair_at(s, e, k);
-    bool accepted = log(u[0]) < next.weight - e->at.weight;
-    if (accepted) go(s, e, k, next);
-    bool up = u[1] * (1 + exp(e->at.minus - e->at.plus)) < 1;
+    const choice *c = &e->next[k];
+    if (c->accepted)
+        go(s, e, e->at_Z + k * s->D, e->at_U + k * s->D,
+           (pair){e->plus[k], e->minus[k], c->weight});
+    bool up = c->sign * (1 + exp(e->at.minus - e->at.plus)) < 1;
     for (int64_t j = 0; j < s->D; j++) theta[j] = e->hill->centre[j] + (up ? e->u[j] : -e->u[j]);
     stats[LP] = up ? e->at.plus : e->at.minus;
-    stats[ACCEPT] = accepted;
+    stats[ACCEPT] = c->accepted;
     return SGFS_OK;
 }
 

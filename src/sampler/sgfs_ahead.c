@@ -41,7 +41,7 @@ bool sgfsi_sgfs_ahead(sgfsi_sgfs_matrix *k, sgfs_sampler *sampler, const sgfs_it
     bool due = sgfsi_sgfs_matrix_due(k, now), by_model = now->t <= now->warmup && k->by_model;
     if (!k->B.is_fisher || k->fades || k->ridge > 0) return false;
     if (k->source == SGFSI_FROM_NOTHING) return false;
-    if (due ? by_model && !sampler->ahead->law->resamples : k->ridge_now > 0) return false;
+    if (!due && k->ridge_now > 0) return false;
     sgfsi_sgfs_matrix_pass_on(k, now);
     if (due) renew(k, sampler, now, by_model, step);
     if (due) k->alpha = at->alpha;

@@ -105,6 +105,20 @@ def test_too_little_memory(site):
     assert done.returncode == 2 and "bytes" in done.stderr and "of its 20000 are free" in done.stderr, done.stderr
 
 
+PAIRS = ("sample", "logistic", "--data", "d.csv", "--sampler", "exact-pairs", "--chains", "2", "--warmup", "100", "--draws",
+         "20000", "--thin", "1", "--seed", "3", "--device", "cuda", "--out", "lost.run", "--overwrite")
+
+
+@pretended
+@pytest.mark.parametrize("after", range(110, 290, 40))  # while the GPU makes pairs of later iterations
+def test_a_gpu_that_is_lost_while_it_makes_pairs(site, after):
+    done = run(site, "gpu", *PAIRS, SGFS_PRETENDED_LOSS=str(after))
+    assert done.returncode == 5 and "The work on the device cuda cannot go on: GPU 0 (pretended GPU): " in done.stderr, done.stderr
+    assert "sgfs sample --resume lost.run" in done.stderr
+    kept = draws(site, "lost.run")
+    assert 200 <= len(kept) < 40000 and np.isfinite(kept).all(), done.stderr
+
+
 LONG = ["20" if w == "--warmup" else "4000" if w == "--draws" else v for w, v in zip(("", *SAMPLE), SAMPLE)]
 
 
@@ -128,10 +142,11 @@ def test_what_a_gpu_does_nothing_for(site):
     assert done.returncode in (0, 7) and "--device cuda can do nothing for sparse rows" in done.stderr, done.stderr
     words = ["--data", "d.csv", "--chains", "1", "--warmup", "20", "--draws", "20", "--device", "cuda", "--out",
              "n.run", "--overwrite"]
-    done = run(site, "gpu", "sample", "softmax", "--sampler", "nuts", *words)
+    done = run(site, "gpu", "sample", "mlp", "--output", "logistic", "--sampler", "nuts", *words)
     assert done.returncode in (0, 7) and "--device cuda can do nothing for it" in done.stderr, done.stderr
-    done = run(site, "gpu", "sample", "logistic", "--sampler", "nuts", *words)
-    assert done.returncode in (0, 7) and "--device cuda" not in done.stderr, done.stderr
+    for model in ("logistic", "softmax"):
+        done = run(site, "gpu", "sample", model, "--sampler", "nuts", *words)
+        assert done.returncode in (0, 7) and "--device cuda" not in done.stderr, done.stderr
     done = run(site, "gpu", "sample", "logistic", "--sampler", "exact-rows", *words)
     assert done.returncode in (0, 7) and "--device cuda makes the passes over all rows" in done.stderr, done.stderr
 
@@ -151,3 +166,39 @@ def test_auto_takes_it_where_it_pays(site):
     assert "--device auto: the processor, as the GPU has" in done.stderr, done.stderr
     done = run(site, "gpu", *words, SGFS_PRETENDED_CARDS="0")
     assert "--device auto: the processor." in done.stderr and done.returncode in (0, 7), done.stderr
+
+
+@pretended
+def test_predictions_are_those_of_the_processor(site):
+    """With a line that lacks a value and one that lacks its target, on one thread and on three."""
+    lines = (site / "d.csv").read_text(encoding="utf-8").splitlines()[:28]
+    lines[3], lines[9] = ",".join(["", *lines[3].split(",")[1:]]), ",".join([*lines[9].split(",")[:3], ""])
+    (site / "new.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for model in ("logistic", "softmax"):
+        done = run(site, "gpu", "sample", model, "--data", "d.csv", "--draws", "40", "--warmup", "40", "--chains", "2",
+                   "--out", "fit.run", "--overwrite")
+        assert done.returncode in (0, 7), done.stderr
+        said = {}
+        for name, words in (("blas", ()), ("cuda", ("--threads", "1")), ("cuda", ("--threads", "3"))):
+            done = run(site, "gpu", "predict", "fit.run", "--data", "new.csv", "--na", "drop", "--device", name, *words,
+                       "--out", "p.csv", "--overwrite")
+            assert done.returncode == 0, done.stderr
+            before, said[name] = said.get(name), (site / "p.csv").read_text(encoding="utf-8")
+            assert before is None or before == said[name]
+        here, there = (np.genfromtxt(text.splitlines(), delimiter=",", skip_header=1) for text in said.values())
+        assert here.shape == there.shape and np.isnan(here[2, 1:]).all()
+        assert np.nanmax(abs(here - there) / (1e-3 + abs(here))) < 1e-10
+        assert (np.isnan(here) == np.isnan(there)).all()
+
+
+@pretended
+def test_predictions_without_the_gpu(site):
+    words = ("predict", "fit.run", "--data", "new.csv", "--na", "drop", "--out", "p.csv", "--overwrite", "--device")
+    done = run(site, "gpu", *words, "auto")  # a short file
+    assert done.returncode == 0 and "--device auto: the GPU" not in done.stderr, done.stderr
+    done = run(site, "gpu", *words, "cuda", SGFS_PRETENDED_BYTES="100000")  # too little memory: the processor's
+    assert done.returncode == 0, done.stderr
+    done = run(site, "gpu", *words, "cuda", SGFS_PRETENDED_CARDS="0")
+    assert done.returncode == 2 and "no CUDA-capable device is detected" in done.stderr, done.stderr
+    done = run(site, "gpu", *words, "cuda", SGFS_PRETENDED_LOSS="5")
+    assert done.returncode == 5 and "The work on the device cuda cannot go on" in done.stderr, done.stderr

@@ -253,6 +253,22 @@ static void test_pairs(void **state) {
     }
 }
 
+/* Enough pairs for a GPU to multiply their factors in blocks of another shape, as wide as there is
+ * memory for in each; and rows that leave over some of a block's. */
+static void test_many_pairs_of_several_widths(void **state) {
+    static const shape widths[] = {{70, 20, .intercept = true},
+                                   {131, 60, .intercept = true, .offset = true},
+                                   {97, 101, .single = true},
+                                   {65, 140, .intercept = true}};
+    (void)state;
+    for (size_t s = 0; dev != NULL && s < sizeof widths / sizeof *widths; s++) {
+        problem t = open_problem(widths[s], SGFSI_LOGIT);
+        check_pairs(&t, 66, 0.3);
+        check_pairs(&t, 129, 20);
+        close_problem(&t);
+    }
+}
+
 /* More rows than a tile has, more strips than a block adds up, and more places than a block has. */
 static void test_several_tiles(void **state) {
     (void)state;
@@ -309,6 +325,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places),
         cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_many_pairs_of_several_widths),
         cmocka_unit_test(test_several_tiles),
         cmocka_unit_test(test_predictors_of_thousands),
         cmocka_unit_test(test_what_is_no_number_is_none),

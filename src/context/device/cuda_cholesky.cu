@@ -47,19 +47,18 @@ static constexpr int ALL_ROWS = ALL_OF_TEAM + 1; /* their barrier */
 static constexpr int TALL = 5;                   /* pieces of 16 rows, at most */
 
 /* Products of columns first .. first + 7 are subtracted from eight columns of C and X, from `left`
- * on: in pieces of 16 rows, of C those below, of X those that are not 0, dealt out to `of` warps. */
+ * on, by a warp: in pieces of 16 rows, of C those below, of X those that are not 0. */
 template <bool GIVEN>
-__device__ static inline void subtract_columns(double *C, double *X, int first, int left, int own,
-                                               int of) {
+__device__ static inline void subtract_columns(double *C, double *X, int first, int left) {
     const int r = static_cast<int>(threadIdx.x) % WARP / 4, c = static_cast<int>(threadIdx.x) % 4;
     const int high = GIVEN ? 0 : (SIDE - left + 15) / 16, all = high + (first + 23) / 16;
     double *to[TALL], sum[TALL][4], y[2];
 #pragma unroll
     for (int k = 0; k < 2; k++) y[k] = C[(left + r) * PITCH + first + 4 * k + c];
 #pragma unroll
-    for (int t = 0; t < TALL; t++) {
-        if (t >= all || t % of != own) continue;
-        double *A = t < high ? C + (SIDE - 16 * (t + 1)) * PITCH : X + 16 * (t - high) * PITCH;
+    for (int t = 0; t < TALL; t++) { /* the last ones more than once, if need be */
+        const int u = t < all ? t : all - 1;
+        double *A = u < high ? C + (SIDE - 16 * (u + 1)) * PITCH : X + 16 * (u - high) * PITCH;
         to[t] = A + r * PITCH;
 #pragma unroll
         for (int h = 0; h < 4; h++) sum[t][h] = to[t][left + 2 * c + h / 2 * 8 * PITCH + h % 2];
@@ -68,50 +67,39 @@ __device__ static inline void subtract_columns(double *C, double *X, int first, 
     for (int k = 0; k < 2; k++) {
 #pragma unroll
         for (int t = 0; t < TALL; t++) {
-            if (t >= all || t % of != own) continue;
             const double *from = to[t] + first + 4 * k + c;
             const double less[2] = {-from[0], -from[8 * PITCH]};
             add_product_16(sum[t], less, y[k]);
         }
     }
+    __syncwarp();
 #pragma unroll
     for (int t = 0; t < TALL; t++) {
-        if (t >= all || t % of != own) continue;
 #pragma unroll
         for (int h = 0; h < 4; h++) to[t][left + 2 * c + h / 2 * 8 * PITCH + h % 2] = sum[t][h];
     }
 }
 
-/* Two neighbouring numbers of shared memory, the first of them at an even place. */
-__device__ static inline double2 two_at(const double *x) {
-    return *reinterpret_cast<const double2 *>(x);
-}
-
 /* C = L L', or L itself where it is GIVEN: C -> L, and X -> L^-T, which is 0 below its diagonal.
  * Eight columns at a time: each row has a thread, which factors the 8 x 8 numbers on the diagonal
- * for itself and solves its own eight with them. Their products are first subtracted from the next
- * eight columns, and while these are solved, other warps subtract them from the rest. Above the
- * diagonal C holds anything. Returns in thread 64, which has the first row of X, the order of the
- * first minor that is not positive, or 0. */
+ * for itself, solves its own eight with them, and subtracts their products from its next eight.
+ * While it solves these, other warps subtract them from the rest. Above the diagonal C holds
+ * anything. Returns in thread 64, which has the first row of X, the order of the first minor that
+ * is not positive, or 0. */
 template <bool GIVEN> __device__ static int factor_tile(double *C, double *X) {
     const int me = static_cast<int>(threadIdx.x), warp = me / WARP;
     constexpr int OTHERS = TEAM / WARP - ROWS / WARP;
     int order = 0;
+    double *row = me < SIDE ? C + me * PITCH : X + (me - SIDE) * PITCH, x[EIGHT];
     for (int i = me; i < AREA; i += TEAM) X[i / SIDE * PITCH + i % SIDE] = i / SIDE == i % SIDE;
     meet_team();
+#pragma unroll
+    for (int i = 0; i < EIGHT && me < ROWS; i++) x[i] = row[i];
 #pragma unroll 1
     for (int first = 0; first < SIDE; first += EIGHT) {
         if (me < ROWS) {
-            const bool below = me < SIDE && me >= first,
-                       beside = me >= SIDE && me < SIDE + first + EIGHT;
-            double *row = (me < SIDE ? C + me * PITCH : X + (me - SIDE) * PITCH) + first;
-            double x[EIGHT], d[EIGHT][EIGHT];
-#pragma unroll
-            for (int i = 0; i < EIGHT; i += 2) {
-                double2 two = two_at(row + i);
-                x[i] = two.x;
-                x[i + 1] = two.y;
-            }
+            const bool below = me < SIDE && me >= first;
+            double d[EIGHT][EIGHT];
 #pragma unroll
             for (int i = 0; i < EIGHT; i++) {
 #pragma unroll
@@ -138,20 +126,43 @@ template <bool GIVEN> __device__ static int factor_tile(double *C, double *X) {
                 }
             }
             meet(ALL_ROWS, ROWS);
-            if ((below && !GIVEN) || beside) {
+            if ((below && !GIVEN) || me >= SIDE) {
 #pragma unroll
-                for (int i = 0; i < EIGHT; i++) row[i] = x[i];
+                for (int i = 0; i < EIGHT; i += 2) put_two(row + first + i, x[i], x[i + 1]);
             }
         }
         meet_team();
+        const int next = first + EIGHT;
+        if (next == SIDE) break;
         if (me < ROWS) {
-            const int left = first + EIGHT;
-            if (left < SIDE) subtract_columns<GIVEN>(C, X, first, left, warp, ROWS / WARP);
+            double ahead[EIGHT];
+#pragma unroll
+            for (int i = 0; i < EIGHT; i += 2) {
+                double2 two = two_at(row + next + i);
+                ahead[i] = two.x;
+                ahead[i + 1] = two.y;
+            }
+#pragma unroll
+            for (int i = 0; i < EIGHT; i++) {
+#pragma unroll
+                for (int k = 0; k < EIGHT; k += 2) {
+                    double2 two = two_at(C + (next + i) * PITCH + first + k);
+                    ahead[i] -= x[k] * two.x;
+                    ahead[i] -= x[k + 1] * two.y;
+                }
+            }
+            const bool diagonal = me >= next && me < next + EIGHT && !GIVEN;
+#pragma unroll
+            for (int i = 0; i < EIGHT; i += 2) {
+                if (diagonal) put_two(row + next + i, ahead[i], ahead[i + 1]);
+                x[i] = ahead[i];
+                x[i + 1] = ahead[i + 1];
+            }
             meet(ALL_ROWS, ROWS);
         } else {
-            for (int left = first + EIGHT * (2 + warp - ROWS / WARP); left < SIDE;
+            for (int left = next + EIGHT * (1 + warp - ROWS / WARP); left < SIDE;
                  left += EIGHT * OTHERS)
-                subtract_columns<GIVEN>(C, X, first, left, 0, 1);
+                subtract_columns<GIVEN>(C, X, first, left);
         }
     }
     meet_team();
@@ -191,11 +202,13 @@ __device__ static void announce(unsigned *flag, unsigned value) {
     if (threadIdx.x == 0) publish(flag, value);
 }
 
-/* Number (r, c) of tile (i, j) of A, which goes on as the identity. */
+/* Number (r, c) of tile (i, j) of A, which goes on as the identity. It is looked for without a
+ * branch, so that several are on their way at the same time. */
 __device__ static inline double number_at(const factoring &f, int i, int j, int r, int c) {
     int64_t row = static_cast<int64_t>(i) * SIDE + r, col = static_cast<int64_t>(j) * SIDE + c;
-    if (row >= f.D) return row == col;
-    return col <= row ? __ldcg(f.A + row * f.D + col) : 0;
+    const bool there = row < f.D && col <= row;
+    const double x = __ldcg(f.A + (there ? row * f.D + col : 0));
+    return there ? x : row == col;
 }
 __device__ static inline void put_number(const factoring &f, int i, int j, int r, int c, double x) {
     int64_t row = static_cast<int64_t>(i) * SIDE + r, col = static_cast<int64_t>(j) * SIDE + c;
@@ -215,14 +228,14 @@ __device__ static void take_tile(const factoring &f, int i, int j, double *to, i
  *
  *     team     C -> L, X        P X -> P             C = N - P P'       (the next one)
  *     fetchers     P and N of the next step are on their way, where the team is done with them
- *     givers                    X, L                 P
+ *     givers                    L                    P
  */
 static constexpr int FETCHERS = 2 * WARP, GIVERS = 2 * WARP, CREW = TEAM + FETCHERS + GIVERS;
 enum {                         /* barriers */
        FETCHED = ALL_ROWS + 1, /* P and N are there */
        FACTORED,               /* L and X are */
        MULTIPLIED,             /* P is L_(j+1)j */
-       HANDED,                 /* L and X have been handed around: C and X are free */
+       HANDED,                 /* L has been handed on: C is free */
        SQUARED,                /* P and N are free */
        OF_FETCHERS,
        OF_GIVERS
@@ -238,11 +251,12 @@ __device__ static void walk_diagonal(const factoring &f, double *C, double *X, d
         int order = factor_tile<false>(C, X);
         if (me == SIDE && order > 0 && *f.failed == 0)
             *f.failed = static_cast<double>(j) * SIDE + order;
+        put_tile(f.inverse + static_cast<int64_t>(j) * AREA, X, me, TEAM); /* others wait for it */
         arrive(FACTORED, TEAM + GIVERS);
         if (j + 1 == f.T) return;
         meet(FETCHED, TEAM + FETCHERS);
         fragment below = {};
-        add_tile<false, true, true>(&below, P, X);
+        add_tile<true>(&below, P, X);
         meet_team();
 #pragma unroll
         for (int a = 0; a < ACROSS; a++) {
@@ -253,14 +267,18 @@ __device__ static void walk_diagonal(const factoring &f, double *C, double *X, d
         arrive(MULTIPLIED, TEAM + GIVERS);
         /* Lower tiles of 16 x 8 alone: levels of warps are such that units have as much to do. */
         const int top = 16 * (warp < 4 ? warp : 7 - warp), left = HALF * (warp / 4);
-        double square[ACROSS][4] = {};
-#pragma unroll 4
-        for (int k = c; k < SIDE; k += 4) {
-            const double x[2] = {P[(top + r) * PITCH + k], P[(top + 8 + r) * PITCH + k]};
+        double square[2][ACROSS][4] = {};
+#pragma unroll 2
+        for (int first = 0; first < SIDE; first += 8) {
 #pragma unroll
-            for (int a = 0; a < ACROSS; a++)
-                if (left + 8 * a < top + 16)
-                    add_product_16(square[a], x, P[(left + 8 * a + r) * PITCH + k]);
+            for (int turn = 0; turn < 2; turn++) {
+                const int k = first + 4 * turn + c;
+                const double x[2] = {P[(top + r) * PITCH + k], P[(top + 8 + r) * PITCH + k]};
+#pragma unroll
+                for (int a = 0; a < ACROSS; a++)
+                    if (left + 8 * a < top + 16)
+                        add_product_16(square[turn][a], x, P[(left + 8 * a + r) * PITCH + k]);
+            }
         }
         meet(HANDED, TEAM + GIVERS);
 #pragma unroll
@@ -268,7 +286,7 @@ __device__ static void walk_diagonal(const factoring &f, double *C, double *X, d
 #pragma unroll
             for (int h = 0; h < 4; h++) {
                 int at = (top + r + h / 2 * 8) * PITCH + left + 8 * a + 2 * c + h % 2;
-                if (left + 8 * a < top + 16) C[at] = N[at] - square[a][h];
+                if (left + 8 * a < top + 16) C[at] = N[at] - (square[0][a][h] + square[1][a][h]);
             }
         }
         meet_team();
@@ -297,13 +315,10 @@ __device__ static void fetch_along(const factoring &f, double *P, double *N) {
     }
 }
 
-__device__ static void hand_around(const factoring &f, const double *C, const double *X,
-                                   const double *P) {
+__device__ static void hand_around(const factoring &f, const double *C, const double *P) {
     const int me = static_cast<int>(threadIdx.x) - TEAM - FETCHERS;
     for (int j = 0;; j++) {
         meet(FACTORED, TEAM + GIVERS);
-        put_tile(f.inverse + static_cast<int64_t>(j) * AREA, X, me, GIVERS);
-        meet(OF_GIVERS, GIVERS);
         if (me == 0) publish(flag_of(f, j), FINISHED);
         for (int at = me; at < AREA; at += GIVERS)
             put_number(f, j, j, at / SIDE, at % SIDE, C[at / SIDE * PITCH + at % SIDE]);
@@ -338,7 +353,7 @@ __device__ static void add_products(const factoring &f, int i, int j, int depth,
             double *before = pool + multiplied % 2 * 2 * TILE_ROOM;
             await_lots<0>();
             meet_team();
-            add_tile<false, false, false>(sum, before, i == j ? before : before + TILE_ROOM);
+            add_tile<false>(sum, before, i == j ? before : before + TILE_ROOM);
             multiplied++;
         }
         await(one, FINISHED);
@@ -350,7 +365,7 @@ __device__ static void add_products(const factoring &f, int i, int j, int depth,
             double *before = pool + multiplied % 2 * 2 * TILE_ROOM;
             await_lots<1>();
             meet_team();
-            add_tile<false, false, false>(sum, before, i == j ? before : before + TILE_ROOM);
+            add_tile<false>(sum, before, i == j ? before : before + TILE_ROOM);
             multiplied++;
         }
     }
@@ -358,7 +373,7 @@ __device__ static void add_products(const factoring &f, int i, int j, int depth,
     meet_team();
     if (multiplied < depth) {
         double *before = pool + multiplied % 2 * 2 * TILE_ROOM;
-        add_tile<false, false, false>(sum, before, i == j ? before : before + TILE_ROOM);
+        add_tile<false>(sum, before, i == j ? before : before + TILE_ROOM);
     }
     meet_team();
 }
@@ -368,15 +383,21 @@ __device__ static void make_tile(const factoring &f, int i, int j, double *pool)
     const bool for_chain = i <= j + 1;
     const int depth = i == j ? j - 1 : j;
     double *to = f.tile + number_of(i, j) * AREA, *C = pool, *X = pool + TILE_ROOM;
-    fragment sum = {};
+    fragment sum = {}, own;
     if (for_chain && depth <= 0) return; /* there is nothing to subtract */
+#pragma unroll
+    for (int a = 0; a < ACROSS; a++) {
+#pragma unroll
+        for (int h = 0; h < 4; h++)
+            own.piece[a][h] = number_at(f, i, j, row_of(h), column_of(a, h));
+    }
     add_products(f, i, j, depth, pool, &sum);
 #pragma unroll
     for (int a = 0; a < ACROSS; a++) {
 #pragma unroll
         for (int h = 0; h < 4; h++) {
             int r = row_of(h), c = column_of(a, h);
-            double x = number_at(f, i, j, r, c) - sum.piece[a][h];
+            double x = own.piece[a][h] - sum.piece[a][h];
             if (for_chain) __stcg(to + r * SIDE + c, x);
             else C[r * PITCH + c] = x;
         }
@@ -388,7 +409,7 @@ __device__ static void make_tile(const factoring &f, int i, int j, double *pool)
     await_lots<0>();
     meet_team();
     fragment made = {};
-    add_tile<false, true, true>(&made, C, X);
+    add_tile<true>(&made, C, X);
 #pragma unroll
     for (int a = 0; a < ACROSS; a++) {
 #pragma unroll
@@ -413,7 +434,7 @@ __global__ static void __launch_bounds__(CREW) factor_tiles(factoring f) {
         double *C = pool, *X = C + TILE_ROOM, *P = X + TILE_ROOM, *N = P + TILE_ROOM;
         if (me < TEAM) walk_diagonal(f, C, X, P, N);
         else if (me < TEAM + FETCHERS) fetch_along(f, P, N);
-        else hand_around(f, C, X, P);
+        else hand_around(f, C, P);
         return;
     }
     if (me >= TEAM) return;
@@ -427,14 +448,17 @@ __global__ static void __launch_bounds__(CREW) factor_tiles(factoring f) {
     }
 }
 
+static int device_is(lane *l, cudaDeviceAttr what) {
+    int number = 0, value = 1;
+    (void)fine(l, cudaGetDevice(&number), "the device");
+    (void)fine(l, cudaDeviceGetAttribute(&value, what, number), "the device");
+    return value;
+}
+
 /* How many blocks: three for each tile of a column are as fast as more, as long as they all run at
  * the same time, and leave room for other chains. */
 static int64_t blocks_for(lane *l, int64_t T, int64_t most) {
-    int number = 0, there = 1;
-    (void)fine(l, cudaGetDevice(&number), "the device");
-    (void)fine(l, cudaDeviceGetAttribute(&there, cudaDevAttrMultiProcessorCount, number),
-               "the device");
-    int64_t wanted = T == 1 ? 1 : most;
+    int64_t there = device_is(l, cudaDevAttrMultiProcessorCount), wanted = T == 1 ? 1 : most;
     return wanted < there ? wanted : there;
 }
 
@@ -459,30 +483,40 @@ void begin_factor(lane *l, int64_t D, double *A, const factor_room &room, double
 
 /* ---- inverses of tiles ----------------------------------------------------------------------- */
 
-__global__ static void __launch_bounds__(TEAM) invert_tiles(factoring f) {
+/* Of the tiles on the diagonal alone, or of all tiles (i, j): the others are copied. */
+__global__ static void __launch_bounds__(TEAM) invert_tiles(factoring f, bool all) {
     POOL(pool);
     double *C = pool, *X = C + TILE_ROOM;
-    const int j = static_cast<int>(blockIdx.x);
-    take_tile(f, j, j, C, static_cast<int>(threadIdx.x), TEAM);
+    const int me = static_cast<int>(threadIdx.x);
+    int i = 0, j = static_cast<int>(blockIdx.x);
+    if (f.stopped != nullptr && (*f.stopped != 0 || *f.failed != 0)) return;
+    if (all)
+        for (; j > i; i++) j -= i + 1;
+    else i = j;
+    take_tile(f, i, j, C, me, TEAM);
     __syncthreads();
+    if (i != j) return put_tile(f.tile + number_of(i, j) * AREA, C, me, TEAM);
     (void)factor_tile<true>(C, X);
-    double *inverse = f.inverse + static_cast<int64_t>(j) * AREA;
-    for (int at = static_cast<int>(threadIdx.x); at < AREA; at += TEAM)
-        inverse[at] = X[at / SIDE * PITCH + at % SIDE];
+    put_tile(f.inverse + static_cast<int64_t>(j) * AREA, X, me, TEAM);
 }
 
-void begin_inverses(lane *l, int64_t D, const double *L, const factor_room &room) {
+void begin_inverses(lane *l, int64_t D, const double *L, const factor_room &room, bool all,
+                    const double *failed, const double *stopped) {
+    const int64_t T = tiles_along(D), blocks = all ? T * (T + 1) / 2 : T;
+    const int64_t bytes = 2 * TILE_ROOM * static_cast<int64_t>(sizeof(double));
     factoring f = {};
     f.D = D;
-    f.T = static_cast<int>(tiles_along(D));
+    f.T = static_cast<int>(T);
     f.A = const_cast<double *>(L);
     f.inverse = room.inverse;
-    const int64_t bytes = 2 * TILE_ROOM * static_cast<int64_t>(sizeof(double));
+    f.tile = room.tile;
+    f.failed = const_cast<double *>(failed);
+    f.stopped = stopped;
     if (fine(l,
              cudaFuncSetAttribute(invert_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(bytes)),
              "memory of a block"))
-        TOGETHER_IN(l, invert_tiles, f.T, TEAM, bytes, f);
+        TOGETHER_IN(l, invert_tiles, blocks, TEAM, bytes, f, all);
 }
 
 /* ---- solutions ------------------------------------------------------------------------------- */
@@ -493,8 +527,8 @@ static constexpr int GROUPS = TEAM / SIDE;  /* threads of a column */
 
 struct solving {
     solution s;
-    int T;
-    const double *inverse;
+    int T, sets; /* sets of tiles that lie in shared memory */
+    const double *tile, *inverse;
     double *y, *v, *sum_y, *sum_v; /* T x 64 each: published number by number */
 };
 
@@ -516,41 +550,17 @@ __device__ static inline double await_number(const double *from) {
     return x;
 }
 
-/* Of a tile a thread has, for sums along rows, every fourth number of row me / 4, and for sums
- * along columns sixteen rows of column me % 64. */
-template <bool ALONG_ROWS> __device__ static inline void place_in(int m, int *r, int *c) {
+/* A thread's part of a tile in shared memory times x: for sums along rows every fourth number of
+ * row me / 4, and for sums along columns sixteen rows of column me % 64. */
+template <bool ALONG_ROWS>
+__device__ static inline double times_part(const double *tile, const double *x) {
     const int me = static_cast<int>(threadIdx.x);
-    *r = ALONG_ROWS ? me / 4 : me / SIDE * EACH_OF + m;
-    *c = ALONG_ROWS ? me % 4 + 4 * m : me % SIDE;
-}
-template <bool ALONG_ROWS>
-__device__ static inline void take_part(const solving &f, int i, int j, double *part) {
-    const int64_t D = f.s.D;
-#pragma unroll
-    for (int m = 0; m < EACH_OF; m++) {
-        int r, c;
-        place_in<ALONG_ROWS>(m, &r, &c);
-        int64_t row = static_cast<int64_t>(i) * SIDE + r, col = static_cast<int64_t>(j) * SIDE + c;
-        part[m] = row < D && col < D ? f.s.L[row * D + col] : 0;
-    }
-}
-template <bool ALONG_ROWS>
-__device__ static inline void take_inverse(const solving &f, int j, double *part) {
-#pragma unroll
-    for (int m = 0; m < EACH_OF; m++) {
-        int r, c;
-        place_in<ALONG_ROWS>(m, &r, &c);
-        part[m] = f.inverse[static_cast<int64_t>(j) * AREA + r * SIDE + c];
-    }
-}
-template <bool ALONG_ROWS>
-__device__ static inline double times_part(const double *part, const double *x) {
     double sum[2] = {0, 0};
 #pragma unroll
     for (int m = 0; m < EACH_OF; m++) {
-        int r, c;
-        place_in<ALONG_ROWS>(m, &r, &c);
-        sum[m % 2] += part[m] * x[ALONG_ROWS ? c : r];
+        const int r = ALONG_ROWS ? me / 4 : me / SIDE * EACH_OF + m;
+        const int c = ALONG_ROWS ? me % 4 + 4 * m : me % SIDE;
+        sum[m % 2] += tile[r * PITCH + c] * x[ALONG_ROWS ? c : r];
     }
     return sum[0] + sum[1];
 }
@@ -574,84 +584,108 @@ template <bool ALONG_ROWS> __device__ static inline double collect(double own, d
     return sum;
 }
 
-/* The tiles nearby of a step. */
+/* Tiles begin their way to shared memory: those nearby of a step, and the inverse of its own. */
 template <bool FORWARD>
-__device__ static inline void take_near(const solving &f, int step, double (*near)[EACH_OF]) {
-    const int j = FORWARD ? step : f.T - 1 - step;
-#pragma unroll
-    for (int d = 1; d <= NEAR; d++) {
-        if (d > step) continue;
-        if (FORWARD) take_part<true>(f, j, j - d, near[d - 1]);
-        else take_part<false>(f, j + d, j, near[d - 1]);
+__device__ static inline void fetch_near(const solving &f, int step, double *near) {
+    const int j = FORWARD ? step : f.T - 1 - step, me = static_cast<int>(threadIdx.x);
+    for (int d = 1; d <= NEAR && d <= step && step < f.T; d++) {
+        const int64_t number = FORWARD ? number_of(j, j - d) : number_of(j + d, j);
+        fetch_tile(near + (d - 1) * TILE_ROOM, f.tile + number * AREA, me, TEAM);
     }
+}
+template <bool FORWARD>
+__device__ static inline void fetch_inverse(const solving &f, int step, double *corner) {
+    const int64_t j = FORWARD ? step : f.T - 1 - step;
+    if (step < f.T) fetch_tile(corner, f.inverse + j * AREA, static_cast<int>(threadIdx.x), TEAM);
 }
 
 /* FORWARD: y = L^-1 x, row by row from the first one; else v = L^-T (y + a z), from the last. */
 template <bool FORWARD> __device__ static void solve_along(const solving &f, double *pool) {
     const int me = static_cast<int>(threadIdx.x), T = f.T;
-    double *recent = pool, *right = recent + NEAR * SIDE, *room = right + SIDE;
-    double near[NEAR][EACH_OF], corner[EACH_OF];
-    take_near<FORWARD>(f, 0, near);
-    take_inverse<!FORWARD>(f, FORWARD ? 0 : T - 1, corner);
+    double *tiles = pool, *recent = tiles + f.sets * (NEAR + 1) * TILE_ROOM,
+           *right = recent + NEAR * SIDE, *room = right + SIDE;
+    for (int step = 0; step < f.sets; step++) { /* nothing is nearby of the first one */
+        double *near = tiles + step * (NEAR + 1) * TILE_ROOM;
+        fetch_near<FORWARD>(f, step, near);
+        end_lot();
+        fetch_inverse<FORWARD>(f, step, near + NEAR * TILE_ROOM);
+        end_lot();
+    }
     for (int step = 0; step < T; step++) {
         const int j = FORWARD ? step : T - 1 - step;
         const int64_t at = static_cast<int64_t>(j) * SIDE + me;
-        double own = 0, b = 0;
+        double *near = tiles + step % f.sets * (NEAR + 1) * TILE_ROOM;
+        double *corner = near + NEAR * TILE_ROOM, own = 0, b = 0;
         if (me < SIDE && at < f.s.D) {
             if (FORWARD || (f.s.halves & 1) == 0) b = f.s.x[at];
             else b = look(f.y + at);
             if (!FORWARD && f.s.z != nullptr) b += f.s.a * f.s.z[at];
         }
+        if (f.sets > 1) await_lots<3>(); /* of each step two lots */
+        else await_lots<1>();
+        __syncthreads();
 #pragma unroll
         for (int d = NEAR; d > 0; d--)
             if (step >= d)
-                own += times_part<FORWARD>(near[d - 1], recent + (step - d) % NEAR * SIDE);
-        if (step + 1 < T) take_near<FORWARD>(f, step + 1, near); /* on their way until then */
+                own += times_part<FORWARD>(near + (d - 1) * TILE_ROOM,
+                                           recent + (step - d) % NEAR * SIDE);
         double sum = collect<FORWARD>(own, room);
+        fetch_near<FORWARD>(f, step + f.sets, near);
+        end_lot();
+        if (f.sets > 1) await_lots<3>();
+        else await_lots<1>();
         if (me < SIDE) {
             if (step > NEAR) sum += await_number((FORWARD ? f.sum_y : f.sum_v) + at);
             right[me] = b - sum;
         }
         __syncthreads();
-        double x = times_part<!FORWARD>(corner, right);
-        if (step + 1 < T) take_inverse<!FORWARD>(f, FORWARD ? j + 1 : j - 1, corner);
-        x = collect<!FORWARD>(x, room);
-        if (me < SIDE) {
-            recent[step % NEAR * SIDE + me] = x;
-            publish_number((FORWARD ? f.y : f.v) + at, x);
-            if (at < f.s.D && (!FORWARD || f.s.halves == 1)) f.s.x[at] = x;
-            if (at < f.s.D && !FORWARD && f.s.theta != nullptr) {
-                f.s.theta[at] += f.s.size * x;
-                f.s.path[at] = f.s.theta[at];
-            }
-        }
-        __syncthreads();
+        double x = collect<!FORWARD>(times_part<!FORWARD>(corner, right), room);
+        fetch_inverse<FORWARD>(f, step + f.sets, corner);
+        end_lot();
+        if (me >= SIDE) continue;
+        recent[step % NEAR * SIDE + me] = x;
+        publish_number((FORWARD ? f.y : f.v) + at, x);
+        if (at >= f.s.D) continue;
+        if (!FORWARD || f.s.halves == 1) f.s.x[at] = x;
+        if (FORWARD || f.s.theta == nullptr) continue;
+        f.s.theta[at] += f.s.size * x;
+        f.s.path[at] = f.s.theta[at];
     }
+    await_lots<0>();
+    __syncthreads();
     if (!FORWARD && me == 0 && f.s.done != nullptr) *f.s.done = f.s.count;
 }
 
 /* The others: for each step the sum of what is further away than the tiles nearby. */
 template <bool FORWARD> __device__ static void bring_sums(const solving &f, double *pool) {
     const int me = static_cast<int>(threadIdx.x), T = f.T;
-    double *there = pool, *room = pool + 2 * SIDE;
+    double *tile = pool, *there = tile + 2 * TILE_ROOM, *room = there + 2 * SIDE;
     for (int step = NEAR + static_cast<int>(blockIdx.x); step < T;
          step += static_cast<int>(gridDim.x) - 1) {
-        const int j = FORWARD ? step : T - 1 - step;
-        double own = 0, part[EACH_OF];
-        for (int before = 0; before + NEAR < step; before++) {
+        const int j = FORWARD ? step : T - 1 - step, count = step - NEAR;
+        double own = 0;
+        for (int before = -1; before < count; before++) {
+            const int next = FORWARD ? before + 1 : T - 2 - before;
+            if (before + 1 < count)
+                fetch_tile(tile + (before + 1) % 2 * TILE_ROOM,
+                           f.tile + (FORWARD ? number_of(j, next) : number_of(next, j)) * AREA, me,
+                           TEAM);
+            end_lot();
+            if (before < 0) continue;
             const int k = FORWARD ? before : T - 1 - before;
             double *x = there + before % 2 * SIDE;
-            if (FORWARD) take_part<true>(f, j, k, part);
-            else take_part<false>(f, k, j, part);
             if (me < SIDE)
                 x[me] = await_number((FORWARD ? f.y : f.v) + static_cast<int64_t>(k) * SIDE + me);
+            await_lots<1>();
             __syncthreads();
-            own += times_part<FORWARD>(part, x);
+            own += times_part<FORWARD>(tile + before % 2 * TILE_ROOM, x);
+            __syncthreads(); /* its tile is free for the one after the next */
         }
         double sum = collect<FORWARD>(own, room);
         if (me < SIDE)
             publish_number((FORWARD ? f.sum_y : f.sum_v) + static_cast<int64_t>(j) * SIDE + me,
                            sum);
+        await_lots<0>();
         __syncthreads();
     }
 }
@@ -669,16 +703,20 @@ __global__ static void __launch_bounds__(TEAM) solve_tiles(solving f) {
 }
 
 void begin_solution(lane *l, const solution &s, const factor_room &room) {
-    const int64_t T = tiles_along(s.D), bytes = 512 * static_cast<int64_t>(sizeof(double));
+    const int64_t T = tiles_along(s.D);
+    const int64_t set = (NEAR + 1) * TILE_ROOM * static_cast<int64_t>(sizeof(double)), more = 4096;
     const size_t numbers = static_cast<size_t>(4 * T * SIDE) * sizeof(double);
     solving f = {};
     f.s = s;
     f.T = static_cast<int>(T);
+    f.sets = device_is(l, cudaDevAttrMaxSharedMemoryPerBlockOptin) >= 2 * set + more ? 2 : 1;
+    f.tile = room.tile;
     f.inverse = room.inverse;
     f.y = room.solution;
     f.v = f.y + T * SIDE;
     f.sum_y = f.v + T * SIDE;
     f.sum_v = f.sum_y + T * SIDE;
     (void)fine(l, cudaMemsetAsync(room.solution, 0xff, numbers, l->stream), "a solution");
-    AT_ONCE(l, solve_tiles, blocks_for(l, T, T > NEAR ? T - NEAR : 1), TEAM, bytes, f);
+    AT_ONCE(l, solve_tiles, blocks_for(l, T, T > NEAR ? T - NEAR : 1), TEAM, f.sets * set + more,
+            f);
 }

@@ -20,14 +20,18 @@ factor_room factor_room_at(int64_t D, double *numbers);
  * is: then A holds nothing of use. Where *stopped is not 0 before, nothing happens. */
 void begin_factor(lane *l, int64_t D, double *A, const factor_room &room, double *failed,
                   const double *stopped);
-/* The inverses of a factor's tiles, where begin_factor has not just made them. */
-void begin_inverses(lane *l, int64_t D, const double *L, const factor_room &room);
+/* The inverses of a factor's tiles on the diagonal, made of L itself, so that they are the same
+ * whether it has just been made or not; all: and its other tiles, which begin_factor leaves there.
+ * Where *failed or *stopped is not 0, nothing happens; stopped may be NULL. */
+void begin_inverses(lane *l, int64_t D, const double *L, const factor_room &room, bool all,
+                    const double *failed, const double *stopped);
 
-/* x = L^-1 x (halves: 1), L^-T x (halves: 2), or L^-T (L^-1 x + a z) (halves: 3); z NULL: without it. */
+/* x = L^-1 x (halves: 1), L^-T x (halves: 2), or L^-T (L^-1 x + a z) (halves: 3); z NULL: without it.
+ * The room is one that begin_inverses has filled. */
 struct solution {
     int halves;
     int64_t D;
-    const double *L, *z;
+    const double *z;
     double a;
     double *x; /* D */
     /* Where there is one: theta += size x, and path = theta; then *done = count. */

@@ -105,11 +105,10 @@ static void solve(const sgfs_device *dev, int64_t D, const double *L, int halves
     solution s = {};
     s.halves = halves;
     s.D = D;
-    s.L = L;
     s.a = a;
     s.x = const_cast<double *>(up(l, D, x));
     s.z = z != nullptr ? up(l, D, z) : nullptr;
-    begin_inverses(l, D, L, room);
+    begin_inverses(l, D, L, room, true, nullptr, nullptr);
     begin_solution(l, s, room);
     down(l, D, s.x, x);
     settle(l);

@@ -452,8 +452,8 @@ static void finish(lane *l, const kept_glm *g, const sgfsi_glm_places *at, const
     EACH(l, finish_pairs, K, K, g->link, sums, room, room + K, plus, minus);
 }
 
-static void ask_pairs(lane *l, const kept_glm *g, const sgfsi_glm_places *at, const double *theta,
-                      const double *centre, double *plus, double *minus) {
+void ask_pairs(lane *l, const kept_glm *g, const sgfsi_glm_places *at, const double *theta,
+               const double *centre, double *plus, double *minus) {
     const tiles t = tiles_of(g, at->K);
     int64_t K = at->K, p = g->p, width = 2 * K + 1;
     double *part = scratch_of(l, (t.strips + 1) * width + 2 * K + t.n * (K + 1 + ROW) +
@@ -474,52 +474,6 @@ static void ask_pairs(lane *l, const kept_glm *g, const sgfsi_glm_places *at, co
     }
     add_up(l, t.strips, width, part, sums);
     finish(l, g, at, theta, sums, sums + width, plus, minus);
-}
-
-/* Of a logistic model without weights: two factors of each row (cuda_glm.cuh), and what it says at
- * the centre. */
-__global__ static void centre_factors(kept_glm g, const double *eta, double *factor,
-                                      double *fixed) {
-    int64_t i = item();
-    if (i >= g.rows) return;
-    double a = predictor(g, i, eta[i]);
-    factor[2 * i] = exp(fmin(0.0, -a));
-    factor[2 * i + 1] = exp(fmin(0.0, a));
-    fixed[i] = g.y[i] * a - fmax(a, 0.0);
-}
-
-/* The sum of n numbers, a part of it by each block. */
-__global__ static void add_rows(int64_t n, int64_t blocks, const double *x, double *part) {
-    __shared__ double sum[THREADS];
-    int me = static_cast<int>(threadIdx.x);
-    double own = 0;
-    for (int64_t i = blockIdx.x * THREADS + me; i < n; i += blocks * THREADS) own += x[i];
-    sum[me] = own;
-    for (int half = THREADS / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (me < half) sum[me] += sum[me + half];
-    }
-    if (me == 0) part[blockIdx.x] = sum[0];
-}
-
-/* The same in one kernel, where pair_bytes says so. */
-static void ask_products(lane *l, const kept_glm *g, const sgfsi_glm_places *at,
-                         const double *theta, const double *centre, double *plus, double *minus,
-                         double *wild) {
-    constexpr int64_t BLOCKS = 128;
-    int64_t K = at->K, n = g->rows, chunks = pair_chunks(n), width = 2 * K;
-    double *factor = scratch_of(l, 4 * n + BLOCKS + (chunks + 2) * width + 1);
-    if (factor == nullptr) return;
-    double *fixed = factor + 2 * n, *eta = fixed + n, *lots = eta + n, *part = lots + BLOCKS,
-           *sums = part + chunks * width;
-    (void)fine(l, cudaMemsetAsync(wild, 0, sizeof *wild, l->stream), "zeros");
-    predict(l, g, n, 1, g->X, centre, g->p, eta);
-    EACH(l, centre_factors, n, *g, eta, factor, fixed);
-    multiply_pairs(l, g, K, at->stride, theta, factor, part, wild);
-    TOGETHER(l, add_rows, BLOCKS, THREADS, n, BLOCKS, fixed, lots);
-    add_up(l, BLOCKS, 1, lots, sums + width);
-    add_up(l, chunks, width, part, sums);
-    finish(l, g, at, theta, sums, sums + width + 1, plus, minus);
 }
 
 /* ---- memory of the host's that is lent ------------------------------------------------------- */
@@ -557,21 +511,22 @@ static const double *up_directly(lane *l, int64_t n, const double *host) {
 /* false: a predictor was too large for the products. */
 static bool answer_pairs(lane *l, const kept_glm *g, const sgfsi_glm_places *at, bool products) {
     int64_t K = at->K, p = g->p;
-    double wild = 0;
-    if (!begin(l, K * at->stride + p + 2 * (2 * K + 1))) { /* answers lie twice */
+    const double *factor = products ? borrow_centre(g, at->centre) : nullptr;
+    if (!begin(l, K * at->stride + p + 2 * (2 * K))) { /* answers lie twice */
         lose(at->loglik, K);
         lose(at->minus, K);
         return true;
     }
-    const double *theta = up_directly(l, K * at->stride, at->theta), *centre = up(l, p, at->centre);
-    double *plus = take(l, K), *minus = take(l, K), *there = take(l, 1);
-    if (products) ask_products(l, g, at, theta, centre, plus, minus, there);
+    const double *theta = up_directly(l, K * at->stride, at->theta);
+    const double *centre = factor == nullptr ? up(l, p, at->centre) : nullptr;
+    double *plus = take(l, K), *minus = take(l, K);
+    if (products) ask_products(l, g, K, at->stride, theta, centre, factor, plus, minus);
     else ask_pairs(l, g, at, theta, centre, plus, minus);
     down(l, K, plus, at->loglik);
     down(l, K, minus, at->minus);
-    if (products) down(l, 1, there, &wild);
     settle(l);
-    return wild == 0 || !works(l);
+    if (factor != nullptr) return_centre(g, factor);
+    return !products || !works(l) || !any_nan(K, at->loglik);
 }
 
 static void answer_places(lane *l, const kept_glm *g, const sgfsi_glm_places *at) {
@@ -606,7 +561,7 @@ void cuda_ask_glm(const sgfs_device *dev, const void *glm, const sgfsi_glm_place
     const kept_glm *g = static_cast<const kept_glm *>(glm);
     lane *l = lane_of(dev);
     if (at->centre == nullptr) answer_places(l, g, at);
-    else if (pair_bytes(g, at->K) == 0 || !answer_pairs(l, g, at, true))
+    else if (!makes_products(g, at->K) || !answer_pairs(l, g, at, true))
         (void)answer_pairs(l, g, at, false);
 }
 
@@ -648,6 +603,7 @@ void cuda_drop_glm(const sgfs_device *dev, void *glm) {
     kept_glm *g = static_cast<kept_glm *>(glm);
     (void)lane_of(dev);
     for (double *A : {g->X, g->y, g->weight, g->offset, g->linear, g->even}) (void)cudaFree(A);
+    free_centres(g->known);
     delete g;
 }
 
@@ -667,6 +623,7 @@ void *cuda_keep_glm(const sgfs_device *dev, const void *kept, const sgfsi_glm *s
     g->p = s->p;
     g->pitch = pitch_of(s->p);
     g->kept = kept;
+    g->known = new_centres();
     bool fits = s->rows > 0 && s->p > 0 && make(&g->y, s->rows, s->y) &&
                 (s->weight == nullptr || make(&g->weight, s->rows, s->weight)) &&
                 (s->offset == nullptr || make(&g->offset, s->rows, s->offset)) &&

@@ -7,6 +7,8 @@
 
 #include "context/device/cuda_lane.cuh"
 
+struct centres; /* cuda_pairs.cu */
+
 struct kept_glm {
     sgfsi_link link;
     int64_t rows, p, pitch; /* pitch: numbers from one row of X to the next, zeros behind p */
@@ -14,6 +16,7 @@ struct kept_glm {
     double *X; /* rows x pitch; NULL: there was no room */
     double *y, *weight, *offset;
     double *linear, *even; /* p: sums of w y x, and of w x */
+    centres *known;        /* factors at centres that are asked around again and again */
 };
 
 /* A product of positive numbers, x 2^power, 1 <= x < 2. */
@@ -40,13 +43,21 @@ static inline int64_t pitch_of(int64_t p) {
     return (p + 3) / 8 * 8 + 4;
 }
 
-/* cuda_pairs.cu: products of logistic factors in one kernel with the predictors. */
-/* How many chunks of rows there are, and what a block of threads wants to share: 0: it does not
- * fit. */
-int64_t pair_chunks(int64_t rows);
-int64_t pair_bytes(const kept_glm *g, int64_t K);
-/* part (chunks x 2 K): minus the logarithms of the products at centre + theta_k and centre -
- * theta_k; factor: two numbers for each row (A and B of cuda_glm.cu); *wild becomes 1 where a
- * predictor of theta_k is too large for one exp. */
-void multiply_pairs(lane *l, const kept_glm *g, int64_t K, int64_t stride, const double *theta,
-                    const double *factor, double *part, double *wild);
+/* The sums of pairs on the GPU, whatever the link: plus and minus (at->K each). Of `at` K and
+ * stride count; theta and centre are the GPU's. */
+void ask_pairs(lane *l, const kept_glm *g, const sgfsi_glm_places *at, const double *theta,
+               const double *centre, double *plus, double *minus);
+
+/* cuda_pairs.cu: of a logistic model without weights as products of its factors, in one kernel with
+ * the predictors. */
+bool makes_products(const kept_glm *g, int64_t K); /* is it one, and do K places fit? */
+/* centre: the GPU's, or NULL where `factor` is known already. A place at which some predictor of
+ * theta_k is too large for one exp, or no number, has the sum NaN: ask_pairs can say. */
+void ask_products(lane *l, const kept_glm *g, int64_t K, int64_t stride, const double *theta,
+                  const double *centre, const double *factor, double *plus, double *minus);
+/* The factors at a centre (p, the host's) that somebody keeps, or NULL; until it is returned. */
+const double *borrow_centre(const kept_glm *g, const double *centre);
+void return_centre(const kept_glm *g, const double *factor);
+bool any_nan(int64_t n, const double *x);
+centres *new_centres(void);
+void free_centres(centres *c);

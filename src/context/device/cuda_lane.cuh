@@ -52,6 +52,11 @@ lane *lane_of(const sgfs_device *dev);
  * than calls at the same time. */
 lane *borrow_lane(const sgfs_device *dev);
 void return_lane(lane *l);
+/* One of nobody's, whose work may wait for that of all others where it is not urgent; without a
+ * handle of cuBLAS until it is ready for products. */
+lane *new_lane_apart(const sgfs_device *dev, bool urgent);
+bool make_ready(lane *l);
+void free_lane(lane *l);
 bool fine(lane *l, cudaError_t code, const char *what); /* remembers why it is not */
 bool fine(lane *l, cublasStatus_t code, const char *what);
 bool works(const lane *l); /* nothing has failed so far */
@@ -63,7 +68,13 @@ const int64_t *up(lane *l, int64_t n, const int64_t *host); /* the same for row 
 bool is_far(const double *A);                               /* is it an address of the GPU's? */
 void down(lane *l, int64_t n, const double *from, double *host);
 void settle(lane *l);
-void lose(double *x, int64_t n); /* x = NaN */
+/* Vectors that may be of either memory: `up` and `take` unless x is what `alloc` handed out; and
+ * down to x with settle, unless `from` is x itself. */
+bool is_ours(const double *x);
+const double *there(lane *l, int64_t n, const double *x);
+double *there_or_room(lane *l, int64_t n, double *x);
+void bring(lane *l, int64_t n, const double *from, double *x);
+void lose(double *x, int64_t n); /* x = NaN, if it is the host's */
 /* n numbers of the lane's own on the GPU, until the next such call; NULL: memory is out. */
 double *scratch_of(lane *l, int64_t n);
 
@@ -190,6 +201,12 @@ __device__ static inline int64_t item(void) {
     return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 }
 
+/* n / by, n not below 0: of numbers of 32 bits that takes a quarter of the time. */
+__device__ static inline int64_t divide(int64_t n, int64_t by) {
+    if ((n | by) >> 32 != 0) return n / by;
+    return static_cast<uint32_t>(n) / static_cast<uint32_t>(by);
+}
+
 /* cuda_rows.cu */
 /* Rows at[0..n), on the GPU, of all that are kept, or n from `first` on, `stride` numbers from one
  * to the next with zeros at their ends. */
@@ -204,6 +221,7 @@ void cuda_fetch(const sgfs_device *dev, const void *kept, const int64_t *row, in
 void cuda_softmax(const sgfs_device *dev, const sgfsi_softmax *s);
 void cuda_unit_less(const sgfs_device *dev, int64_t n, int64_t k, const double *at, double *P);
 void cuda_outer(const sgfs_device *dev, const sgfsi_outer *o, double *B, int64_t stride);
+void cuda_scale_rows(const sgfs_device *dev, int64_t n, int64_t k, const double *w, double *P);
 void cuda_squares(const sgfs_device *dev, int64_t n, int64_t k, const double *v, const double *X,
                   double *ss);
 void cuda_exp(const sgfs_device *dev, int64_t n, const double *x, double *y);
@@ -224,6 +242,12 @@ double *cuda_lend(const sgfs_device *dev, int64_t n);
 void cuda_take_back(const sgfs_device *dev, double *numbers);
 void cuda_ask_glm(const sgfs_device *dev, const void *glm, const sgfsi_glm_places *at);
 
+/* cuda_pairs.cu */
+void *cuda_open_pairs(const sgfs_device *dev, void *glm, const sgfsi_pairs_law *law);
+void cuda_close_pairs(const sgfs_device *dev, void *pairs);
+void cuda_begin_pairs(const sgfs_device *dev, void *pairs, const sgfsi_pairs *now);
+void cuda_await_pairs(const sgfs_device *dev, void *pairs);
+
 /* cuda_layers.cu */
 void cuda_activate(const sgfs_device *dev, sgfsi_unit unit, int64_t n, int64_t h, double *A,
                    double *V);
@@ -231,6 +255,11 @@ void cuda_slope(const sgfs_device *dev, sgfsi_unit unit, int64_t n, int64_t h, c
                 const double *B, double *C);
 void cuda_classes(const sgfs_device *dev, const sgfsi_classes *c);
 void cuda_boltzmann(const sgfs_device *dev, const sgfsi_boltzmann *b);
+
+/* cuda_predict.cu */
+void cuda_collect(const sgfs_device *dev, const sgfsi_collected *c);
+void cuda_pick(const sgfs_device *dev, int64_t rows, int64_t room, int64_t n, const double *A,
+               int64_t count, const int64_t *rank, double *out);
 
 /* cuda_walk.cu */
 void cuda_walk(const sgfs_device *dev, const sgfsi_walk_law *law, int64_t chains,

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
 
 struct cuda_state {
@@ -60,6 +61,7 @@ bool works(const lane *l) {
 }
 
 void lose(double *x, int64_t n) {
+    if (is_ours(x)) return; /* whoever reads it there asks for `trouble` */
     for (int64_t i = 0; i < n; i++) x[i] = NAN;
 }
 
@@ -70,15 +72,29 @@ static const char *trouble(const sgfs_device *dev) {
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
-static lane *new_lane(cuda_state *s, uint64_t owner) {
+static lane *new_lane(cuda_state *s, uint64_t owner, bool urgent) {
     lane *l = static_cast<lane *>(std::calloc(1, sizeof *l));
+    int least = 0, most = 0;        /* more urgent ones have lower numbers */
     if (l == nullptr) std::abort(); /* a hundred bytes */
     l->home = s;
     l->owner = owner;
-    if (fine(l, cudaStreamCreateWithFlags(&l->stream, cudaStreamNonBlocking), "a stream") &&
-        fine(l, cublasCreate(&l->blas), "cuBLAS"))
-        (void)fine(l, cublasSetStream(l->blas, l->stream), "cuBLAS");
+    if (fine(l, cudaDeviceGetStreamPriorityRange(&least, &most), "a stream"))
+        (void)fine(
+            l,
+            cudaStreamCreateWithPriority(&l->stream, cudaStreamNonBlocking, urgent ? most : least),
+            "a stream");
     return l;
+}
+
+bool make_ready(lane *l) {
+    if (l->blas == nullptr && works(l) && fine(l, cublasCreate(&l->blas), "cuBLAS"))
+        (void)fine(l, cublasSetStream(l->blas, l->stream), "cuBLAS");
+    return works(l);
+}
+
+lane *new_lane_apart(const sgfs_device *dev, bool urgent) {
+    (void)lane_of(dev); /* the right GPU */
+    return new_lane(static_cast<cuda_state *>(dev->state), 0, urgent);
 }
 
 lane *lane_of(const sgfs_device *dev) {
@@ -92,7 +108,8 @@ lane *lane_of(const sgfs_device *dev) {
         for (l = s->lanes; l != nullptr && l->owner != last.thread;) l = l->next;
     }
     if (l == nullptr) {
-        l = new_lane(s, last.thread);
+        l = new_lane(s, last.thread, true);
+        (void)make_ready(l);
         std::lock_guard<std::mutex> guard(s->lock);
         l->next = s->lanes;
         s->lanes = l;
@@ -112,7 +129,7 @@ lane *borrow_lane(const sgfs_device *dev) {
         if (l != nullptr) l->busy = true;
     }
     if (l != nullptr) return l;
-    l = new_lane(s, 0);
+    l = new_lane(s, 0, true);
     l->busy = true;
     std::lock_guard<std::mutex> guard(s->lock);
     l->next = s->lanes;
@@ -124,7 +141,7 @@ void return_lane(lane *l) {
     l->busy = false;
 }
 
-static void free_lane(lane *l) {
+void free_lane(lane *l) {
     if (l->stream != nullptr) (void)cudaStreamSynchronize(l->stream);
     if (l->blas != nullptr) (void)cublasDestroy(l->blas);
     if (l->stream != nullptr) (void)cudaStreamDestroy(l->stream);
@@ -177,6 +194,32 @@ const double *up(lane *l, int64_t n, const double *host) {
 const int64_t *up(lane *l, int64_t n, const int64_t *host) {
     static_assert(sizeof(int64_t) == sizeof(double), "row numbers lie in the strip");
     return static_cast<const int64_t *>(copy_up(l, n, host));
+}
+
+/* What `alloc` handed out, by address: CUDA itself may not answer any more once it has failed. */
+static std::mutex handed_out;
+static std::map<const double *, int64_t> ours;
+
+bool is_ours(const double *x) {
+    std::lock_guard<std::mutex> guard(handed_out);
+    auto next = ours.upper_bound(x);
+    if (next == ours.begin()) return false;
+    --next;
+    return x < next->first + next->second;
+}
+
+const double *there(lane *l, int64_t n, const double *x) {
+    return is_ours(x) ? x : up(l, n, x);
+}
+
+double *there_or_room(lane *l, int64_t n, double *x) {
+    return is_ours(x) ? x : take(l, n);
+}
+
+void bring(lane *l, int64_t n, const double *from, double *x) {
+    if (from == x) return; /* nobody waits for it */
+    down(l, n, from, x);
+    settle(l);
 }
 
 bool is_far(const double *A) {
@@ -246,11 +289,17 @@ static double *alloc(const sgfs_device *dev, int64_t n) {
         (void)cudaFree(A);
         return nullptr;
     }
+    std::lock_guard<std::mutex> guard(handed_out);
+    ours[static_cast<double *>(A)] = n > 0 ? n : 1;
     return static_cast<double *>(A);
 }
 
 static void give_back(const sgfs_device *dev, double *A) {
     (void)lane_of(dev); /* the right GPU */
+    {
+        std::lock_guard<std::mutex> guard(handed_out);
+        ours.erase(A);
+    }
     (void)cudaFree(A);
 }
 
@@ -271,8 +320,8 @@ static void put(const sgfs_device *dev, int64_t n, const double *host, double *A
 static void get(const sgfs_device *dev, int64_t n, const double *A, double *host) {
     lane *l = lane_of(dev);
     size_t bytes = static_cast<size_t>(n) * sizeof *A;
-    if (works(l) && n > 0)
-        (void)fine(l, cudaMemcpyAsync(host, A, bytes, cudaMemcpyDeviceToHost, l->stream), "a copy");
+    if (works(l) && n > 0) /* `host` may be the GPU's */
+        (void)fine(l, cudaMemcpyAsync(host, A, bytes, cudaMemcpyDefault, l->stream), "a copy");
     settle(l);
     if (!works(l)) lose(host, n);
 }
@@ -402,10 +451,17 @@ static sgfsi_device_ops table(void) {
     ops.gather = cuda_gather;
     ops.measure = cuda_measure;
     ops.fetch = cuda_fetch;
+    ops.scale_rows = cuda_scale_rows;
+    ops.collect = cuda_collect;
+    ops.pick = cuda_pick;
     ops.walk = cuda_walk;
     ops.keep_glm = cuda_keep_glm;
     ops.drop_glm = cuda_drop_glm;
     ops.ask_glm = cuda_ask_glm;
+    ops.open_pairs = cuda_open_pairs;
+    ops.close_pairs = cuda_close_pairs;
+    ops.begin_pairs = cuda_begin_pairs;
+    ops.await_pairs = cuda_await_pairs;
     ops.lend = cuda_lend;
     ops.take_back = cuda_take_back;
     ops.room = room;

@@ -54,3 +54,41 @@ __device__ static inline void two_normals(const stream_there &s, int64_t pair, d
     z[0] = radius * cos(angle);
     z[1] = radius * sin(angle);
 }
+
+/* The uniform number i of the stream, where n normals come first. */
+__device__ static inline double uniform_behind(const stream_there &s, int64_t n, int64_t i) {
+    uint64_t word[2];
+    words_at(s, static_cast<uint32_t>((n + 1) / 2 + i / 2), word);
+    return to_unit(i % 2 != 0 ? word[1] : word[0]);
+}
+
+/* Count i of n of a Poisson law of mean mu, as poisson.c draws it of that uniform or of a normal:
+ * probabilities are taken off from the mode outwards. */
+__device__ static inline double count_of(const stream_there &s, int64_t n, int64_t i, double mu) {
+    constexpr double most_searched = 1e6, table = 1024, none = 1e-25;
+    constexpr double half_log_two_pi = 0.91893853320467274178;
+    if (!(mu < most_searched)) {
+        double pair[2], sd = sqrt(mu);
+        two_normals(s, i / 2, pair);
+        double z = i % 2 != 0 ? pair[1] : pair[0];
+        return floor(mu + sd * z + (z * z - 1) / 6 - (z * z + 2) * z / (72 * sd) + 0.5);
+    }
+    double u = uniform_behind(s, n, i);
+    double low = floor(mu), high = low, k = low, below, above;
+    below = k == 0      ? -mu
+            : k < table ? k * log(mu) - mu - lgamma(k + 1)
+                        : k * log1p((mu - k) / k) - (mu - k) - 0.5 * log(k) - half_log_two_pi -
+                              1 / (12 * k);
+    above = below = exp(below);
+    u -= below;
+    if (u < 0) return low;
+    do {
+        above *= mu / ++high;
+        u -= above;
+        if (u < 0) return high;
+        below *= low-- / mu;
+        u -= below;
+        if (u < 0) return low;
+    } while (above + below > none);
+    return high;
+}

@@ -37,28 +37,46 @@ __device__ static inline void meet_team(void) {
     meet(ALL_OF_TEAM, TEAM);
 }
 
-/* sum += X Y', or X Y where Y is turned; X' where X is. Both lie in shared memory. UPPER: below the
- * diagonal a turned Y is 0. */
-template <bool TURN_X, bool TURN_Y, bool UPPER>
+/* sum += X Y', or X Y where Y is turned, below whose diagonal there are zeros. Both lie in shared
+ * memory. Numbers along which a sum goes take turns with two of them, as a product takes longer
+ * than it keeps others waiting. */
+template <bool TURNED>
 __device__ static inline void add_tile(fragment *sum, const double *X, const double *Y) {
     const int warp = static_cast<int>(threadIdx.x) / WARP;
     const int r = static_cast<int>(threadIdx.x) % WARP / 4, c = static_cast<int>(threadIdx.x) % 4;
-    const int top = 16 * (warp % 4) + r, left = HALF * (warp / 4) + r;
-    const int end = UPPER ? HALF * (warp / 4) + HALF : SIDE;
-#pragma unroll 4
-    for (int first = 0; first < end; first += 4) {
-        const int k = first + c;
-        const double x[2] = {TURN_X ? X[k * PITCH + top] : X[top * PITCH + k],
-                             TURN_X ? X[k * PITCH + top + 8] : X[(top + 8) * PITCH + k]};
-        double y[ACROSS];
+    const int top = 16 * (warp % 4) + r, right = HALF * (warp / 4), left = right + r;
+    const int end = TURNED ? right + HALF : SIDE;
+    fragment other = {};
+#pragma unroll 2
+    for (int first = 0; first < end; first += 8) {
 #pragma unroll
-        for (int a = 0; a < ACROSS; a++)
-            y[a] = TURN_Y ? Y[k * PITCH + left + 8 * a] : Y[(left + 8 * a) * PITCH + k];
+        for (int turn = 0; turn < 2; turn++) {
+            const int k = first + 4 * turn + c;
+            const double x[2] = {X[top * PITCH + k], X[(top + 8) * PITCH + k]};
+            double y[ACROSS];
 #pragma unroll
-        for (int a = 0; a < ACROSS; a++)
-            if (!UPPER || first < HALF * (warp / 4) + 8 * (a + 1))
-                add_product_16(sum->piece[a], x, y[a]);
+            for (int a = 0; a < ACROSS; a++)
+                y[a] = TURNED ? Y[k * PITCH + left + 8 * a] : Y[(left + 8 * a) * PITCH + k];
+#pragma unroll
+            for (int a = 0; a < ACROSS; a++)
+                if (!TURNED || first < right + 8 * (a + 1))
+                    add_product_16(turn == 0 ? sum->piece[a] : other.piece[a], x, y[a]);
+        }
     }
+#pragma unroll
+    for (int a = 0; a < ACROSS; a++) {
+#pragma unroll
+        for (int h = 0; h < 4; h++) sum->piece[a][h] += other.piece[a][h];
+    }
+}
+
+/* Two neighbouring numbers of shared memory, the first of them at an even place. */
+__device__ static inline double2 two_at(const double *x) {
+    return *reinterpret_cast<const double2 *>(x);
+}
+
+__device__ static inline void put_two(double *to, double x, double y) {
+    *reinterpret_cast<double2 *>(to) = {x, y};
 }
 
 /* A tile that lies in one piece in the GPU's memory begins its way to shared memory, by thread `me`
@@ -69,9 +87,8 @@ __device__ static inline void fetch_tile(double *to, const double *from, int me,
 }
 /* And back, at once. */
 __device__ static inline void put_tile(double *to, const double *from, int me, int threads) {
-    for (int q = me; q < AREA / 2; q += threads) {
-        const double *two = from + q / (SIDE / 2) * PITCH + 2 * (q % (SIDE / 2));
-        __stcg(to + 2 * q, two[0]);
-        __stcg(to + 2 * q + 1, two[1]);
-    }
+#pragma unroll 4
+    for (int q = me; q < AREA / 2; q += threads)
+        __stcg(reinterpret_cast<double2 *>(to) + q,
+               two_at(from + q / (SIDE / 2) * PITCH + 2 * (q % (SIDE / 2))));
 }

@@ -1,23 +1,32 @@
 /* SPDX-License-Identifier: MIT
- * cuda_walk.cu: iterations of several chains on a GPU without the host in between (walk.h). A chain
- * is one block of threads, from its first iteration to its last: what changes from one to the next
- * lies in the memory that the block shares, and hundreds of chains fill the GPU.
+ * cuda_walk.cu: iterations of several chains on a GPU without the host in between (walk.h).
  *
- * A warp looks at four rows at a time. Thread 4 i + j has of row j the numbers that stand at place
- * i of each tile of eight columns, T of them. That is how a fragment of a product of 8 x 4 numbers
- * lies, so that rows go from memory into their linear predictors, their part of the gradient and
- * their part of the matrix without being stored in between. Two tiles take turns with columns, so
- * that a thread fetches two numbers at once (column_of).
+ * The rows of a batch are PORTIONS portions, which are looked at in chunks of 64. The rows of a
+ * chunk are fetched while the one before is looked at, as their numbers follow from nothing but the
+ * iteration's; each warp makes the residuals of eight of them, and then columns of the gradient and
+ * tiles of the matrix from all. A chain alone is a cluster of PORTIONS blocks of threads, one for
+ * each portion, which tell each other their sums; the first of them factors the matrix and moves.
+ * Of many chains each is one block that takes the portions one after another, two chunks at a time.
+ * Sums are made in the same order either way, so that a chain has the same bits whatever is beside
+ * it.
+ *
+ * A thread (i, j) of a warp has of tiles of eight columns place i of row j: that is how a fragment
+ * of a product of 8 x 4 numbers lies (add_product).
  */
-#include "context/device/cuda_lane.cuh"
+#include "context/device/cuda_cluster.cuh"
 #include "context/device/cuda_random.cuh"
+#include "context/device/cuda_small.cuh"
 #include "context/device/cuda_wide.cuh"
 
 #include <cmath>
 #include <cstring>
 
-static constexpr int WARP = 32, TILE = 8, DEEP = 4, AVERAGES = 2;
-static constexpr int MOST_PARAMETERS = 64, MOST_ROWS = 2048; /* of a block's memory */
+static constexpr int AVERAGES = 2, PORTIONS = 8, PIECE = 16; /* bytes that are fetched at once */
+static constexpr int CHUNK = 64, OF_WARP = CHUNK / WARPS, GROUPS = OF_WARP / DEEP;
+static constexpr int MOST_PARAMETERS = 64, MOST_ROWS = 2048; /* more are others' (cuda_wide.cuh) */
+static constexpr int STEPS = 4; /* at hand: of this iteration and the next ones */
+static constexpr int STEP_PIECES = static_cast<int>(sizeof(sgfsi_walk_step) / PIECE);
+static_assert(sizeof(sgfsi_walk_step) % PIECE == 0, "a step is fetched in pieces");
 
 struct law_there {
     sgfsi_link link;
@@ -27,7 +36,7 @@ struct law_there {
     const double *X, *y, *precision, *counted;
 };
 
-struct walk_there {
+struct alignas(PIECE) walk_there {
     uint64_t seed;
     int64_t chain, count;
     const sgfsi_walk_step *step;
@@ -36,349 +45,139 @@ struct walk_there {
     double *L, *path, *about, *done;
 };
 
-/* The rows of an iteration, and its noises z1 and z2, by the threads me of `threads`. */
-__device__ static void draw(const law_there &law, const walk_there &w, const sgfsi_walk_step *s,
-                            int me, int threads, int *row, double *z1, double *z2) {
-    int pairs = (law.D + 1) / 2, last = threads - 1 - me; /* who has least to do with rows begins */
-    int64_t t = s->t;
-    if (s->noise != 0 && last < pairs)
-        two_normals({w.seed, w.chain, t, SGFSI_NOISE}, last, z1 + 2 * last);
-    last -= WARP;
-    if (s->prior != 0 && last >= 0 && last < pairs)
-        two_normals({w.seed, w.chain, t, SGFSI_PRIOR}, last, z2 + 2 * last);
-    for (int q = me; 2 * q < law.n; q += threads) {
-        uint64_t word[2];
-        words_at({w.seed, w.chain, t, SGFSI_ROWS}, static_cast<uint32_t>(q), word);
-        row[2 * q] = to_row(word[0], static_cast<uint64_t>(law.N));
-        if (2 * q + 1 < law.n) row[2 * q + 1] = to_row(word[1], static_cast<uint64_t>(law.N));
-    }
+/* What a block shares. */
+template <int T, int MATRIX, bool ALONE> struct room_of {
+    static constexpr bool FULL = MATRIX == SGFSI_WALK_FULL;
+    static constexpr int SIDE = small<T>::SIDE, OWN = small<T>::OWN;
+    static constexpr int PAIR = ALONE ? 2 : 1;  /* chunks that are looked at together */
+    static constexpr int TURNS = ALONE ? 1 : 2; /* who is behind may still read those before */
+    double X[2][PAIR][CHUNK][SIDE + DEEP], y[2][PAIR][CHUNK], residual[2][PAIR][CHUNK];
+    double K[FULL ? SIDE * small<T>::PITCH : 2]; /* the factor, or tiles of what becomes it */
+    double from_portion[TURNS][FULL && !ALONE ? PORTIONS : 1][OWN][2 * WARP]; /* tiles */
+    double gradient[TURNS][PORTIONS][SIDE], square[TURNS][PORTIONS][SIDE];
+    double density[TURNS][PORTIONS * WARPS];
+    double average[AVERAGES][SIDE], before[AVERAGES][SIDE], root[SIDE]; /* of a diagonal */
+    double theta[SIDE], x[SIDE], half[SIDE], gbar[SIDE], z[2][2][SIDE], about[2];
+    alignas(PIECE) sgfsi_walk_step step[STEPS];
+    int fine;
+};
+
+__device__ static int least(int a, int b) {
+    return a < b ? a : b;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* What a thread has of the sums over the rows of its warp: of the gradient, and of the matrix
- * either its diagonal or, tile by tile of its lower triangle, two numbers of each. */
-template <int T, int MATRIX> struct sums {
-    static constexpr int TILES = MATRIX == SGFSI_WALK_FULL       ? T * (T + 1) / 2
-                                 : MATRIX == SGFSI_WALK_DIAGONAL ? T
-                                                                 : 1;
-    double gradient[T], square[TILES][2], density;
+/* Rows of the batch, CHUNK of them or up to `end`. */
+struct span {
+    int first, end;
 };
 
-/* The column at place i of tile t. */
-template <int T> __device__ static int column_of(int t, int i) {
-    return T % 2 != 0 && t == T - 1 ? TILE * t + i : 2 * TILE * (t / 2) + 2 * i + t % 2;
-}
-
-/* This thread's columns of row i of the data; there: false stands for zeros. */
-template <int T>
-__device__ static void take_row(const law_there &law, int64_t i, bool there, double *x) {
-    int place = static_cast<int>(threadIdx.x) % WARP / DEEP;
-    const double *from = law.X + i * law.stride;
+/* A chunk of the rows of iteration t is on its way. A warp fetches those that it will look at. */
+template <int PITCH>
+__device__ static void fetch(const law_there &law, const walk_there &w, int64_t t,
+                             const span &chunk, double (&X)[CHUNK][PITCH], double (&y)[CHUNK]) {
+    const seat is = seat_of();
+    int base = OF_WARP * is.warp, at = chunk.first + base + is.thread % OF_WARP, number;
+    uint64_t word[2];
+    if (chunk.first + base >= chunk.end) return;
+    words_at({w.seed, w.chain, t, SGFSI_ROWS}, static_cast<uint32_t>(at / 2), word);
+    number = to_row(at % 2 != 0 ? word[1] : word[0], static_cast<uint64_t>(law.N));
+    if (is.thread < OF_WARP && at < chunk.end) copy_one_ahead(&y[base + is.thread], law.y + number);
 #pragma unroll
-    for (int t = 0; t + 1 < T; t += 2) {
-        double2 two = {0, 0};
-        if (there && TILE * t < law.D)
-            two = *reinterpret_cast<const double2 *>(from + TILE * t + 2 * place);
-        x[t] = two.x;
-        x[t + 1] = two.y;
+    for (int k = 0; k < OF_WARP; k++) {
+        int64_t row = static_cast<int64_t>(__shfl_sync(~0u, number, k));
+        if (chunk.first + base + k < chunk.end && 2 * is.thread < law.D)
+            copy_ahead(&X[base + k][2 * is.thread], law.X + row * law.stride + 2 * is.thread);
     }
-    if (T % 2 != 0) x[T - 1] = there && TILE * (T - 1) < law.D ? from[TILE * (T - 1) + place] : 0;
 }
 
 /* The residual of a row; own: of a target drawn from the model. wanted: its log density, too. */
 __device__ static double residual_of(const law_there &law, const walk_there &w, int64_t t, int at,
                                      bool own, bool wanted, double eta, double y, double *density) {
+    const stream_there model = {w.seed, w.chain, t, SGFSI_MODEL};
     *density = 0;
     if (law.link == SGFSI_LOG) {
         double mean = exp(eta);
         if (wanted) *density = y * eta - mean - lgamma(y + 1);
-        return y - mean;
+        return (own ? count_of(model, law.n, at, mean) : y) - mean;
     }
     double e = exp(-fabs(eta)), p = (eta >= 0 ? 1 : e) / (1 + e);
-    bool is_one = y == law.one;
-    if (own) {
-        uint64_t word[2]; /* behind n normals */
-        words_at({w.seed, w.chain, t, SGFSI_MODEL}, static_cast<uint32_t>((law.n + 1) / 2 + at / 2),
-                 word);
-        is_one = to_unit(at % 2 != 0 ? word[1] : word[0]) < 1 / (1 + exp(-eta));
-    }
+    bool is_one = own ? uniform_behind(model, law.n, at) < 1 / (1 + exp(-eta)) : y == law.one;
     if (wanted) *density = (is_one ? eta : 0) - ((eta > 0 ? eta : 0) + log1p(e));
     return (is_one ? 1 : 0) - p;
 }
 
-/* A warp: two tiles below each other, X Y' and Z Y' (add_product). */
-__device__ static inline void add_two_products(double top[2], double low[2], double x, double z,
-                                               double y) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 /* at twice the pace */
-    asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, "
-        "{%0, %1, %2, %3};"
-        : "+d"(top[0]), "+d"(top[1]), "+d"(low[0]), "+d"(low[1])
-        : "d"(x), "d"(z), "d"(y));
-#else
-    add_product(top, x, y);
-    add_product(low, z, y);
-#endif
+/* A warp: the residuals of its rows of one chunk or two; of each thread: its part of their log
+ * densities, which belongs to chunk pair_of. */
+template <int PAIR> __device__ static inline int pair_of(const seat &is) {
+    return is.i / GROUPS % PAIR;
 }
-
-/* A warp takes some groups of four rows at a time, whose residuals are made side by side: a
- * thread's own row is row j of group i, counted round. */
-template <int MATRIX> struct groups_of {
-    static constexpr int COUNT = MATRIX == SGFSI_WALK_PLAIN ? 4 : 2; /* a matrix takes registers */
-};
-
-template <int T, int MATRIX>
-__device__ static void add_rows(const law_there &law, const walk_there &w, const sgfsi_walk_step *s,
-                                const int *row, const double *theta, bool own, bool learns,
-                                sums<T, MATRIX> &sum) {
-    constexpr int GROUPS = groups_of<MATRIX>::COUNT, ROWS = DEEP * GROUPS;
-    int thread = static_cast<int>(threadIdx.x) % WARP, i = thread / DEEP, j = thread % DEEP;
-    int step = static_cast<int>(blockDim.x) / WARP * ROWS;
-    double place[T], x[GROUPS][T];
+template <int T, int PAIR, int PITCH>
+__device__ static double
+make_residuals(const law_there &law, const walk_there &w, const sgfsi_walk_step *s, bool own,
+               const span (&chunk)[PAIR], const double (&X)[PAIR][CHUNK][PITCH],
+               const double (&y)[PAIR][CHUNK], const double *theta,
+               double (&residual)[PAIR][CHUNK]) {
+    const seat is = seat_of();
+    int base = OF_WARP * is.warp, mine = base + DEEP * (is.i % GROUPS) + is.j;
+    bool some = false;
+    double eta = 0, density = 0, r = 0;
 #pragma unroll
-    for (int t = 0; t < T; t++) place[t] = theta[column_of<T>(t, i)];
-    for (int first = static_cast<int>(threadIdx.x) / WARP * ROWS; first < law.n; first += step) {
-        int at = first + DEEP * (i % GROUPS) + j;
-        double y = at < law.n ? law.y[row[at]] : 0, eta = 0, density;
-#pragma unroll
-        for (int g = 0; g < GROUPS; g++) {
-            int k = first + DEEP * g + j;
-            take_row<T>(law, k < law.n ? row[k] : 0, k < law.n, x[g]);
-        }
+    for (int p = 0; p < PAIR; p++) {
+        if (chunk[p].first + base >= chunk[p].end) continue;
+        some = true;
 #pragma unroll
         for (int g = 0; g < GROUPS; g++) {
             double of_row = 0;
 #pragma unroll
-            for (int t = 0; t < T; t++) of_row += x[g][t] * place[t];
+            for (int t = 0; t < T; t++)
+                of_row = fma(X[p][base + DEEP * g + is.j][TILE * t + is.i], theta[TILE * t + is.i],
+                             of_row);
 #pragma unroll
             for (int far = DEEP; far < WARP; far *= 2)
-                of_row += __shfl_sync(~0u, of_row, thread ^ far);
-            if (i % GROUPS == g) eta = of_row;
-        }
-        double residual = residual_of(law, w, s->t, at, own, s->want_lp && !own, eta, y, &density);
-        if (at >= law.n) residual = 0;
-        if (at < law.n && i < GROUPS) sum.density += density;
-#pragma unroll
-        for (int g = 0; g < GROUPS; g++) {
-            double factor = __shfl_sync(~0u, residual, DEEP * g + j);
-#pragma unroll
-            for (int t = 0; t < T; t++) {
-                x[g][t] *= factor;
-                sum.gradient[t] += x[g][t];
-            }
-            if (MATRIX == SGFSI_WALK_DIAGONAL && learns) {
-#pragma unroll
-                for (int t = 0; t < T; t++)
-                    sum.square[t < sum.TILES ? t : 0][0] += x[g][t] * x[g][t];
-            }
-            if (MATRIX == SGFSI_WALK_FULL && learns) {
-#pragma unroll
-                for (int u = 0; u < T; u++) {
-#pragma unroll
-                    for (int t = u; t < T; t += 2) {
-                        constexpr int LAST = sums<T, MATRIX>::TILES - 1;
-                        int tile = t * (t + 1) / 2 + u, below = tile + t + 1;
-                        double *top = sum.square[tile < LAST ? tile : LAST];
-                        double *low = sum.square[below < LAST ? below : LAST];
-                        if (t + 1 < T)
-                            add_two_products(top, low, x[g][t], x[g][t + 1 < T ? t + 1 : t],
-                                             x[g][u]);
-                        else add_product(top, x[g][t], x[g][u]);
-                    }
-                }
-            }
+                of_row += __shfl_sync(~0u, of_row, is.thread ^ far);
+            if (pair_of<PAIR>(is) == p && is.i % GROUPS == g) eta = of_row;
         }
     }
+    const span &its = chunk[PAIR - 1 > 0 && pair_of<PAIR>(is) > 0 ? PAIR - 1 : 0];
+    int at = its.first + mine;
+    bool holds = is.i < GROUPS * PAIR, there = holds && at < its.end;
+    if (some)
+        r = residual_of(law, w, s->t, at, own, s->want_lp && !own, eta, y[pair_of<PAIR>(is)][mine],
+                        &density);
+    if (holds) residual[pair_of<PAIR>(is)][mine] = there ? r : 0;
+    return there ? density : 0;
 }
 
-/* ---- a block's matrix ------------------------------------------------------------------------ */
+/* What a thread has of the sums over rows: of column 8 `warp` + i the gradient and its squares, and
+ * of the warp's tiles two numbers of each. */
+template <int T> struct sums { double gradient, square, tile[small<T>::OWN][2]; };
 
-/* Rows of K are PITCH numbers apart: 8 T of them, and the reciprocal of the factor's diagonal. */
-template <int T> struct square_of { static constexpr int SIDE = TILE * T, PITCH = SIDE + 1; };
-
-/* Where number (r, c) of tile (t, u) lies in K's lower triangle, and where that of (c, r) does. */
-template <int T> __device__ static int place_of(int t, int u, int r, int c) {
-    constexpr int PITCH = square_of<T>::PITCH;
-    int from = column_of<T>(t, 0), to = column_of<T>(u, 0); /* known when this is compiled */
-    int wide = T % 2 != 0 && t == T - 1 ? 1 : 2, deep = T % 2 != 0 && u == T - 1 ? 1 : 2;
-    if (t / 2 == u / 2 && t != u && r < c) return to * PITCH + from + (deep * c * PITCH + wide * r);
-    return from * PITCH + to + (wide * r * PITCH + deep * c);
-}
-
-/* The tiles of all warps to K. In each round another warp adds to a tile. */
-template <int T, int WARPS>
-__device__ static void collect(const sums<T, SGFSI_WALK_FULL> &sum, double *K) {
-    constexpr int TILES = sums<T, SGFSI_WALK_FULL>::TILES;
-    int warp = static_cast<int>(threadIdx.x) / WARP;
-    int i = static_cast<int>(threadIdx.x) % WARP / DEEP, j = static_cast<int>(threadIdx.x) % DEEP;
-#pragma unroll 1
-    for (int round = 0; round < WARPS; round++) {
-        int turn = (warp + WARPS - round) % WARPS; /* tiles whose number ends so are this warp's */
-        double all[(TILES + WARPS - 1) / WARPS][2] = {};
+template <int T, int MATRIX, int PITCH>
+__device__ static void add_rows(const seat &is, const tile_place *at, bool learns, int rows,
+                                const double (&X)[CHUNK][PITCH], const double *residual,
+                                sums<T> &sum) {
+    constexpr int OWN = small<T>::OWN;
+    int column = is.warp < T ? TILE * is.warp + is.i : 0;
+#pragma unroll 4
+    for (int first = 0; first < rows; first += DEEP) { /* behind the last row residuals are 0 */
+        int k = first + is.j;
+        double r = residual[k], square = r * r, x = X[k][column];
+        sum.gradient = fma(x, r, sum.gradient);
+        if (MATRIX == SGFSI_WALK_DIAGONAL && learns) sum.square = fma(x * x, square, sum.square);
 #pragma unroll
-        for (int store = 0; store < 2; store++) { /* all are on their way before one is needed */
-#pragma unroll
-            for (int t = 0; t < T; t++) {
-#pragma unroll
-                for (int u = 0; u <= t; u++) {
-                    int tile = t * (t + 1) / 2 + u;
-                    if (tile % WARPS != turn) continue;
-#pragma unroll
-                    for (int h = 0; h < 2; h++) {
-                        double *to = K + place_of<T>(t, u, i, 2 * j + h);
-                        double *number = &all[tile / WARPS][h];
-                        if (t == u && 2 * j + h > i) continue; /* that of (c, r) is stored */
-                        if (store == 0) *number = (round > 0 ? *to : 0) + sum.square[tile][h];
-                        else *to = *number;
-                    }
-                }
-            }
+        for (int h = 0; h < OWN && MATRIX == SGFSI_WALK_FULL && learns; h += 4) {
+            if (!at[h].there) continue;
+            const double top[2] = {X[k][at[h].row + is.i] * square,
+                                   X[k][at[h + 1].row + is.i] * square};
+            add_product_16(&sum.tile[h][0], top, X[k][at[h].column + is.i]);
+            add_product_16(&sum.tile[h + 2][0], top, X[k][at[h + 2].column + is.i]);
         }
-        __syncthreads();
-    }
-}
-
-/* Threads stand in a square of 16 x 16, 16 rows and columns apart: numbers (i, j) of a thread are
- * those of row r + 16 i and column c + 16 j. */
-static constexpr int GRID = 16;
-template <int T> struct grid_of { static constexpr int SIDE = (TILE * T + GRID - 1) / GRID; };
-
-/* Number `at` of an average, which was `before`, learns v. */
-__device__ static double average_of(const walk_there &w, const sgfsi_walk_step *s, int which,
-                                    int at, double before, double v) {
-    double decay = s->decay[which], after = decay != 0 ? decay * before : 0;
-    after += s->weight[which] * v;
-    w.before[which][at] = before;
-    w.average[which][at] = after;
-    return after;
-}
-
-/* K, sums of squares: an average learns them, and is the matrix to be factored where it is one. */
-template <int T>
-__device__ static void learn(const law_there &law, const walk_there &w, const sgfsi_walk_step *s,
-                             int which, const double *gbar, double *K) {
-    constexpr int PITCH = square_of<T>::PITCH, N = grid_of<T>::SIDE;
-    int me = static_cast<int>(threadIdx.x), r = me / GRID, c = me % GRID;
-    double before[N][N];
-#pragma unroll
-    for (int i = 0; i < N; i++) { /* all of them are on their way before the first is needed */
-#pragma unroll
-        for (int j = 0; j <= i; j++) {
-            int row = r + GRID * i, column = c + GRID * j;
-            bool there = row < law.D && column <= row;
-            before[i][j] = there ? w.average[which][row * law.D + column] : 0;
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-#pragma unroll
-        for (int j = 0; j <= i; j++) {
-            int row = r + GRID * i, column = c + GRID * j;
-            if (row >= law.D || column > row) continue;
-            double v = K[row * PITCH + column];
-            if (which == 0) v -= law.n * gbar[row] * gbar[column];
-            double after = average_of(w, s, which, row * law.D + column, before[i][j], v);
-            if (s->from != which + 1) continue;
-            K[row * PITCH + column] =
-                law.gain * after + (row == column ? s->share * law.counted[row] : 0);
-        }
-    }
-}
-
-/* K, lower triangle -> its factor L, and x -> L^-1 x; false: it has none. Each thread keeps its
- * numbers until their column is next, so that threads wait for each other but once for each column.
- * Columns are scaled when all are done. x goes along as one row more, a number of it in each of D
- * threads. */
-template <int T> __device__ static bool factor(int D, double *K, double *x) {
-    constexpr int PITCH = square_of<T>::PITCH, SIDE = square_of<T>::SIDE, N = grid_of<T>::SIDE;
-    int me = static_cast<int>(threadIdx.x), r = me / GRID, c = me % GRID;
-    double own[N][N], mine = me < D ? x[me] : 0;
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-#pragma unroll
-        for (int j = 0; j <= i; j++) {
-            int row = r + GRID * i, column = c + GRID * j;
-            own[i][j] = row < D && column <= row ? K[row * PITCH + column] : 0;
-        }
-    }
-    __syncthreads();
-#pragma unroll
-    for (int block = 0; block < N; block++) {
-        for (int at = 0; at < GRID; at++) {
-            int k = GRID * block + at;
-            if (k >= D) break;
-            if (c == at) {
-#pragma unroll
-                for (int i = block; i < N; i++)
-                    if (r + GRID * i < D) K[(r + GRID * i) * PITCH + k] = own[i][block];
-            }
-            if (me == k) x[k] = mine;
-            __syncthreads();
-            double pivot = K[k * PITCH + k], part = 1 / pivot, left[N], right[N];
-            if (!(pivot > 0)) return false;
-#pragma unroll
-            for (int i = block; i < N; i++) {
-                left[i] = r + GRID * i < D ? K[(r + GRID * i) * PITCH + k] : 0;
-                right[i] = c + GRID * i < D ? K[(c + GRID * i) * PITCH + k] : 0;
-            }
-#pragma unroll
-            for (int i = block; i < N; i++) {
-#pragma unroll
-                for (int j = block; j <= i; j++) own[i][j] -= left[i] * right[j] * part;
-            }
-            if (me > k && me < D) mine -= K[me * PITCH + k] * x[k] * part;
-        }
-    }
-    __syncthreads();
-    if (me < D) { /* what a walk that begins with this factor finds, too */
-        double root = sqrt(K[me * PITCH + me]);
-        K[me * PITCH + me] = root;
-        K[me * PITCH + SIDE] = 1 / root;
-        x[me] = mine / root;
-    }
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-#pragma unroll
-        for (int j = 0; j <= i; j++) {
-            int row = r + GRID * i, column = c + GRID * j;
-            if (row < D && column < row) K[row * PITCH + column] *= K[column * PITCH + SIDE];
-        }
-    }
-    __syncthreads();
-    return true;
-}
-
-/* A warp: v = L^-T (L^-1 v + noise z), of which each thread has the numbers `thread` and 32 +
- * thread; halved: v is L^-1 v already. */
-template <int T>
-__device__ static void solve(int D, const double *K, bool halved, double noise, const double *z,
-                             double *v) {
-    constexpr int PITCH = square_of<T>::PITCH, SIDE = square_of<T>::SIDE;
-    int thread = static_cast<int>(threadIdx.x) % WARP, far = thread + WARP;
-    for (int k = halved ? D : 0; k < D; k++) {
-        double found = __shfl_sync(~0u, k < WARP ? v[0] : v[1], k % WARP) * K[k * PITCH + SIDE];
-        if (thread == k) v[0] = found;
-        if (far == k) v[1] = found;
-        if (thread > k && thread < D) v[0] -= K[thread * PITCH + k] * found;
-        if (far > k && far < D) v[1] -= K[far * PITCH + k] * found;
-    }
-    if (noise != 0 && thread < D) v[0] += noise * z[thread];
-    if (noise != 0 && far < D) v[1] += noise * z[far];
-    for (int k = D - 1; k >= 0; k--) {
-        double found = __shfl_sync(~0u, k < WARP ? v[0] : v[1], k % WARP) * K[k * PITCH + SIDE];
-        if (thread == k) v[0] = found;
-        if (far == k) v[1] = found;
-        if (thread < k) v[0] -= K[k * PITCH + thread] * found;
-        if (far < k) v[1] -= K[k * PITCH + far] * found;
     }
 }
 
 /* ---- a chain --------------------------------------------------------------------------------- */
-
-template <int MATRIX> struct block_of {
-    static constexpr int WARPS = MATRIX == SGFSI_WALK_FULL ? 8 : 16; /* a matrix takes registers */
-};
 
 /* A warp: the sum of x over its threads, in each. */
 __device__ static double sum_of_warp(double x) {
@@ -388,160 +187,468 @@ __device__ static double sum_of_warp(double x) {
     return x;
 }
 
-template <int T, int MATRIX>
-__global__ static void __launch_bounds__(WARP *block_of<MATRIX>::WARPS)
-    walk(law_there law, const walk_there *walks) {
-    constexpr int SIDE = square_of<T>::SIDE, PITCH = square_of<T>::PITCH;
-    constexpr int WARPS = block_of<MATRIX>::WARPS, THREADS_OF_IT = WARP * WARPS;
-    constexpr bool FULL = MATRIX == SGFSI_WALK_FULL, DIAGONAL = MATRIX == SGFSI_WALK_DIAGONAL,
-                   LEARNS = FULL || DIAGONAL;
-    constexpr int numbers_of_step = static_cast<int>(sizeof(sgfsi_walk_step) / sizeof(int64_t));
-    constexpr int IDLE = 2; /* warps that are busy while the others draw the next rows */
-    __shared__ double K[FULL ? SIDE * PITCH : SIDE]; /* the factor, or the roots of a diagonal */
-    __shared__ double part[WARPS][SIDE];             /* sums of each warp; the first becomes gbar */
-    __shared__ double square[DIAGONAL ? WARPS : 1][SIDE];
-    __shared__ double theta[SIDE], x[SIDE], z[2][2][SIDE], density[WARPS], about[2];
-    __shared__ int row[MOST_ROWS];
-    __shared__ sgfsi_walk_step steps[2]; /* this one and the next */
-    const walk_there w = walks[blockIdx.x];
-    const int me = static_cast<int>(threadIdx.x), thread = me % WARP, warp = me / WARP, D = law.D;
-    double *const gbar = part[0];
-    bool fine = true, renewed = false;
-    for (int at = me; FULL && at < D * D; at += THREADS_OF_IT)
-        if (at % D <= at / D) K[at / D * PITCH + at % D] = w.L[at];
-    for (int at = me; FULL && at < D; at += THREADS_OF_IT)
-        K[at * PITCH + SIDE] = 1 / w.L[at * D + at];
-    for (int at = me; DIAGONAL && at < D; at += THREADS_OF_IT) K[at] = w.L[at];
-    for (int at = me; at < SIDE; at += THREADS_OF_IT) theta[at] = at < D ? w.theta[at] : 0;
-    if (me == 0) steps[0] = w.step[0];
-    draw(law, w, &w.step[0], me, THREADS_OF_IT, row, z[0][0], z[0][1]);
-    __syncthreads();
-    int64_t k = 0;
-    for (; k < w.count && fine; k++) {
-        const sgfsi_walk_step *s = &steps[k % 2], *then = &steps[(k + 1) % 2];
-        if (me < numbers_of_step && k + 1 < w.count)
-            reinterpret_cast<int64_t *>(&steps[(k + 1) % 2])[me] =
-                reinterpret_cast<const int64_t *>(&w.step[k + 1])[me];
-#pragma unroll 1
-        for (int which = 0; which < AVERAGES && fine; which++) {
-            bool learns = LEARNS && (s->learns >> which & 1) != 0;
-            if (which > 0 && !learns) continue;
-            sums<T, MATRIX> sum = {};
-            add_rows<T, MATRIX>(law, w, s, row, theta, which > 0, learns, sum);
-            if (which == 0) { /* the gradient */
-#pragma unroll
-                for (int t = 0; t < T; t++) {
-                    double g = sum.gradient[t];
-                    g += __shfl_sync(~0u, g, thread ^ 1);
-                    g += __shfl_sync(~0u, g, thread ^ 2);
-                    if (thread % DEEP == 0) part[warp][column_of<T>(t, thread / DEEP)] = g;
-                }
-                double d = sum_of_warp(sum.density);
-                if (thread == 0) density[warp] = d;
-                __syncthreads();
-                if (!LEARNS && warp >= IDLE && k + 1 < w.count) /* nobody looks at the rows again */
-                    draw(law, w, then, me - IDLE * WARP, THREADS_OF_IT - IDLE * WARP, row,
-                         z[(k + 1) % 2][0], z[(k + 1) % 2][1]);
-                if (me < SIDE) {
-                    double g = 0;
-                    for (int i = 0; i < WARPS; i++) g += part[i][me];
-                    gbar[me] = g / law.n;
-                    x[me] = me < D ? law.total * gbar[me] - law.precision[me] * theta[me] : 0;
-                }
-                __syncthreads();
-                if (warp == 0) {
-                    double near = thread < SIDE ? x[thread] : 0,
-                           far = thread + WARP < SIDE ? x[thread + WARP] : 0, prior = 0;
-                    for (int c = thread; c < D; c += WARP)
-                        prior += law.precision[c] * theta[c] * theta[c];
-                    double length = sum_of_warp(near * near + far * far), lp = 0;
-                    prior = sum_of_warp(prior);
-                    for (int i = 0; i < WARPS; i++) lp += density[i];
-                    if (thread == 0) {
-                        about[0] = sqrt(length);
-                        about[1] = law.total / law.n * lp - 0.5 * prior;
-                    }
-                }
-                __syncthreads();
-                fine = about[0] - about[0] == 0; /* finite */
-                if (LEARNS && s->prior != 0 && me < D)
-                    x[me] += s->prior * sqrt(law.counted[me]) * z[k % 2][1][me];
-                __syncthreads();
-            }
-            if (!learns || !fine) continue;
-            if constexpr (FULL) collect<T, WARPS>(sum, K);
-            if constexpr (DIAGONAL) {
-#pragma unroll
-                for (int t = 0; t < T; t++) {
-                    double g = sum.square[t][0];
-                    g += __shfl_sync(~0u, g, thread ^ 1);
-                    g += __shfl_sync(~0u, g, thread ^ 2);
-                    if (thread % DEEP == 0) square[warp][column_of<T>(t, thread / DEEP)] = g;
-                }
-                __syncthreads();
-            }
-            if constexpr (FULL) learn<T>(law, w, s, which, gbar, K);
-            if (DIAGONAL && me < D) {
-                double v = 0;
-                for (int i = 0; i < WARPS; i++) v += square[DIAGONAL ? i : 0][me];
-                if (which == 0) v -= law.n * gbar[me] * gbar[me];
-                double after = average_of(w, s, which, me, w.average[which][me], v < 0 ? 0 : v);
-                if (s->from == which + 1) K[me] = law.gain * after + s->share * law.counted[me];
-            }
-            __syncthreads();
-        }
-        if (fine && LEARNS && s->from != 0) {
-            if constexpr (FULL) fine = factor<T>(D, K, x);
-            if constexpr (DIAGONAL) {
-                for (int c = 0; c < D; c++) fine = fine && K[c] > 0;
-                __syncthreads();
-                if (me < D) K[me] = sqrt(K[me]);
-            }
-            renewed = fine;
-            for (int which = 0; which < AVERAGES && !fine; which++)
-                for (int at = me; s->learns >> which & 1 && at < (FULL ? D * D : D);
-                     at += THREADS_OF_IT)
-                    if (DIAGONAL || at % D <= at / D) w.average[which][at] = w.before[which][at];
-            __syncthreads();
-        }
-        if (!fine) break;
-        const double *noise = z[k % 2][0];
-        if (LEARNS && warp > 0 && k + 1 < w.count)
-            draw(law, w, then, me - WARP, THREADS_OF_IT - WARP, row, z[(k + 1) % 2][0],
-                 z[(k + 1) % 2][1]);
-        if (warp == 0) {
-            double v[2] = {0, 0};
-            for (int h = 0, c = thread; c < D; h++, c += WARP) v[h] = x[c];
-            if constexpr (FULL) solve<T>(D, K, s->from != 0, s->noise, noise, v);
-            for (int h = 0, c = thread; c < D; h++, c += WARP) {
-                double z1 = s->noise != 0 ? s->noise * noise[c] : 0, step = v[h];
-                if (DIAGONAL) step = (step / K[c] + z1) / K[c];
-                theta[c] += s->size * step + (LEARNS ? 0 : z1);
-                w.path[k * D + c] = theta[c];
-            }
-            if (thread < 2) w.about[2 * k + thread] = about[thread];
-        }
-        __syncthreads();
+/* To every block of a chain. */
+template <bool ALONE> __device__ static void tell(double *mine, double x, int first, int apart) {
+    if (ALONE && first == 0) *mine = x;
+    for (int to = first; !ALONE && to < PORTIONS; to += apart) *in_block(mine, to) = x;
+}
+
+template <bool ALONE> __device__ static void meet() {
+    if (ALONE) __syncthreads();
+    else {
+        arrive();
+        await();
     }
+}
+
+/* The noises of an iteration, by the last two warps. */
+__device__ static void draw(const law_there &law, const walk_there &w, const sgfsi_walk_step *s,
+                            double *z1, double *z2) {
+    int pair = static_cast<int>(threadIdx.x) % WARP, warp = static_cast<int>(threadIdx.x) / WARP;
+    if (2 * pair >= law.D) return;
+    if (warp == WARPS - 1 && s->noise != 0)
+        two_normals({w.seed, w.chain, s->t, SGFSI_NOISE}, pair, z1 + 2 * pair);
+    if (warp == WARPS - 2 && s->prior != 0)
+        two_normals({w.seed, w.chain, s->t, SGFSI_PRIOR}, pair, z2 + 2 * pair);
+}
+
+/* An average learns v. */
+__device__ static double average_of(const sgfsi_walk_step *s, int which, double before, double v) {
+    double decay = s->decay[which], after = decay != 0 ? decay * before : 0;
+    return fma(s->weight[which], v, after);
+}
+
+/* Where two numbers of a tile lie in an average, and whether they do. */
+struct two_places {
+    int64_t at;
+    bool there[2];
+};
+__device__ static two_places places_of(const law_there &law, const tile_place &tile,
+                                       const seat &is) {
+    int row = tile.row + is.i, column = tile.column + 2 * is.j;
+    bool inside = tile.there && row < law.D;
+    return {static_cast<int64_t>(row) * law.D + column,
+            {inside && column <= row, inside && column + 1 <= row}};
+}
+
+/* Two numbers of a tile, v: an average, which was `before`, learns them; they become those of K. */
+__device__ static void learn(const law_there &law, const walk_there &w, const sgfsi_walk_step *s,
+                             int which, const tile_place &tile, const seat &is, const double *gbar,
+                             const double *before, double *v) {
+    two_places to = places_of(law, tile, is);
+    int row = tile.row + is.i, column = tile.column + 2 * is.j;
+#pragma unroll
+    for (int h = 0; h < 2; h++, column++) {
+        bool inside = row < law.D && column < law.D;
+        double centred = which == 0 && inside ? fma(-law.n * gbar[row], gbar[column], v[h]) : v[h];
+        double after = average_of(s, which, before[h], centred);
+        if (to.there[h]) {
+            w.before[which][to.at + h] = before[h];
+            w.average[which][to.at + h] = after;
+        }
+        v[h] = law.gain * after;
+        if (row == column) v[h] = inside ? v[h] + s->share * law.counted[row] : 1;
+        else if (!inside) v[h] = 0;
+    }
+}
+
+/* A chain as one of its threads sees it. */
+template <int T, int MATRIX, bool ALONE> struct chain {
+    static constexpr int TILES = ALONE ? small<T>::OWN : 1; /* that a warp learns */
+    const law_there &law;
+    const walk_there &w;
+    room_of<T, MATRIX, ALONE> &r;
+    const seat is;
+    const int rank, rows, chunks; /* which block; rows of a portion, and chunks */
+    tile_place at[small<T>::OWN], learned[TILES];
+    int round, turn; /* looks and passes so far, of which two take turns with places in r */
+    /* Of the chunks of this block. */
+    __device__ int portion_of(int chunk) const {
+        return ALONE ? chunk / chunks : rank;
+    }
+    __device__ span span_of(int chunk) const {
+        int from = rows * portion_of(chunk);
+        return {from + CHUNK * (chunk % chunks), least(from + rows, law.n)};
+    }
+    /* With a full matrix the first block moves, and tells the others where to. */
+    __device__ bool moves() const {
+        return MATRIX != SGFSI_WALK_FULL || rank == 0;
+    }
+};
+
+/* What is there before the first iteration. */
+template <int T, int MATRIX, bool ALONE>
+__device__ static void prepare(chain<T, MATRIX, ALONE> &c) {
+    constexpr int SIDE = small<T>::SIDE, PITCH = small<T>::PITCH, OWN = small<T>::OWN;
+    auto &r = c.r;
+    const walk_there &w = c.w;
+    int me = c.is.me, D = c.law.D;
+#pragma unroll
+    for (int h = 0; h < OWN; h++) c.at[h] = tile_at<T>(c.is.warp, h);
+#pragma unroll
+    for (int h = 0; h < c.TILES; h++) {
+        c.learned[h] = ALONE ? c.at[h] : tile_at<T>(c.rank, c.is.warp);
+        if (!ALONE && c.is.warp >= OWN) c.learned[h].there = false;
+    }
+    for (int k = me; k < 2 * r.PAIR * CHUNK * (SIDE + DEEP); k += TEAM) {
+        int row = k / (SIDE + DEEP);
+        r.X[row / CHUNK / r.PAIR][row / CHUNK % r.PAIR][row % CHUNK][k % (SIDE + DEEP)] = 0;
+    }
+    for (int k = me; MATRIX == SGFSI_WALK_FULL && k < SIDE * SIDE; k += TEAM) {
+        int row = k / SIDE, column = k % SIDE;
+        if (column > row) continue;
+        double number = row < D ? w.L[row * D + column] : row == column ? 1 : 0;
+        r.K[row * PITCH + column] = number;
+    }
+    if (me < SIDE) {
+        bool there = me < D;
+        r.theta[me] = there ? w.theta[me] : 0;
+        for (int k = 0; k < 4; k++) r.z[k / 2][k % 2][me] = 0;
+        for (int k = 0; MATRIX == SGFSI_WALK_DIAGONAL && k < AVERAGES; k++)
+            r.average[k][me] = there && w.average[k] != nullptr ? w.average[k][me] : 0;
+        if (MATRIX == SGFSI_WALK_DIAGONAL) r.root[me] = there ? w.L[me] : 1;
+    }
+    if (me < 2 && me < w.count) r.step[me] = w.step[me];
+    meet<ALONE>();
+    if (MATRIX == SGFSI_WALK_FULL && c.rank == 0) invert<T>(r.K);
+    for (int p = 0; p < r.PAIR; p++)
+        fetch(c.law, w, r.step[0].t, c.span_of(p), r.X[0][p], r.y[0][p]);
+    end_lot();
+    draw(c.law, w, &r.step[0], r.z[0][0], r.z[0][1]);
+}
+
+/* Sums of a portion go to all blocks, tiles of them to those that learn them. */
+template <int T, int MATRIX, bool ALONE>
+__device__ static void tell_sums(chain<T, MATRIX, ALONE> &c, int portion, bool own, bool learns,
+                                 bool wanted, const sums<T> &sum, double density) {
+    auto &r = c.r;
+    int column = TILE * c.is.warp + c.is.i;
+    double g = sum.gradient, v = sum.square;
+    if (c.is.warp < T && !own) {
+        g += __shfl_sync(~0u, g, c.is.thread ^ 1);
+        g += __shfl_sync(~0u, g, c.is.thread ^ 2);
+        tell<ALONE>(&r.gradient[c.turn][portion][column], g, c.is.j, DEEP);
+    }
+    if (MATRIX == SGFSI_WALK_DIAGONAL && c.is.warp < T && learns) {
+        v += __shfl_sync(~0u, v, c.is.thread ^ 1);
+        v += __shfl_sync(~0u, v, c.is.thread ^ 2);
+        tell<ALONE>(&r.square[c.turn][portion][column], v, c.is.j, DEEP);
+    }
+    if (wanted) {
+        density = sum_of_warp(density);
+        tell<ALONE>(&r.density[c.turn][WARPS * portion + c.is.warp], density, c.is.thread, WARP);
+    }
+    if (MATRIX == SGFSI_WALK_FULL && !ALONE && learns) {
+#pragma unroll
+        for (int h = 0; h < small<T>::OWN; h++) {
+            double *to = in_block(&r.from_portion[c.turn][portion][h][2 * c.is.thread], c.is.warp);
+            to[0] = sum.tile[h][0];
+            to[1] = sum.tile[h][1];
+        }
+    }
+}
+
+/* Once all portions are there: gbar, and where the block moves x = G, with the noise of the prior;
+ * by the first warp. False: it is not finite. */
+template <int T, int MATRIX, bool ALONE>
+__device__ static bool gradient_of(chain<T, MATRIX, ALONE> &c, const sgfsi_walk_step *s,
+                                   const double *noise) {
+    auto &r = c.r;
+    double length = 0, prior = 0, lp = 0;
+#pragma unroll
+    for (int k = c.is.thread; k < small<T>::SIDE; k += WARP) {
+        double g = 0, P = k < c.law.D ? c.law.precision[k] : 0;
+#pragma unroll
+        for (int p = 0; p < PORTIONS; p++) g += r.gradient[c.turn][p][k];
+        r.gbar[k] = g / c.law.n;
+        if (!c.moves()) continue;
+        double x = fma(c.law.total, g / c.law.n, -P * r.theta[k]);
+        length = fma(x, x, length);
+        prior = fma(P * r.theta[k], r.theta[k], prior);
+        if (MATRIX != SGFSI_WALK_PLAIN && s->prior != 0 && k < c.law.D)
+            x = fma(s->prior * sqrt(c.law.counted[k]), noise[k], x);
+        r.x[k] = x;
+    }
+    if (!c.moves()) return true;
+    length = sum_of_warp(length);
+    if (s->want_lp) {
+        const double *density = r.density[c.turn];
+        prior = sum_of_warp(prior);
+        lp = sum_of_warp(density[c.is.thread] + density[c.is.thread + WARP]);
+    }
+    if (c.is.thread == 0) {
+        r.about[0] = sqrt(length);
+        r.about[1] = c.law.total / c.law.n * lp - 0.5 * prior;
+    }
+    return length - length == 0;
+}
+
+/* The first warp: a diagonal learns squares, and becomes the matrix where it is one. */
+template <int T, bool ALONE>
+__device__ static bool learn_diagonal(chain<T, SGFSI_WALK_DIAGONAL, ALONE> &c,
+                                      const sgfsi_walk_step *s, int which) {
+    auto &r = c.r;
+    double bad = 0;
+#pragma unroll
+    for (int k = c.is.thread; k < small<T>::SIDE; k += WARP) {
+        double v = 0, g = r.gbar[k];
+#pragma unroll
+        for (int p = 0; p < PORTIONS; p++) v += r.square[c.turn][p][k];
+        if (which == 0) v = fma(-c.law.n * g, g, v);
+        r.before[which][k] = r.average[which][k];
+        r.average[which][k] = average_of(s, which, r.average[which][k], v < 0 ? 0 : v);
+        if (s->from != which + 1 || k >= c.law.D) continue;
+        double K = fma(c.law.gain, r.average[which][k], s->share * c.law.counted[k]);
+        if (!(K > 0)) bad = 1;
+        r.root[k] = sqrt(K);
+    }
+    return sum_of_warp(bad) == 0;
+}
+
+/* The tiles that this warp learns, of `which` average; those of K go to the block that factors. */
+template <int T, bool ALONE>
+__device__ static void learn_tiles(chain<T, SGFSI_WALK_FULL, ALONE> &c, const sgfsi_walk_step *s,
+                                   int which, double (&before)[small<T>::OWN][2],
+                                   double (&tile)[small<T>::OWN][2]) {
+    auto &r = c.r;
+#pragma unroll
+    for (int h = 0; h < c.TILES; h++) {
+        if (!c.learned[h].there) continue;
+        if (!ALONE) {
+            tile[0][0] = tile[0][1] = 0;
+#pragma unroll
+            for (int p = 0; p < PORTIONS; p++) {
+                const double *from = &r.from_portion[c.turn][p][c.is.warp][2 * c.is.thread];
+                tile[0][0] += from[0];
+                tile[0][1] += from[1];
+            }
+        }
+        learn(c.law, c.w, s, which, c.learned[h], c.is, r.gbar, before[h], tile[h]);
+        if (ALONE || s->from != which + 1) continue;
+        double *to = in_block(r.K + 2 * WARP * c.learned[h].number + 2 * c.is.thread, 0);
+        to[0] = tile[0][0];
+        to[1] = tile[0][1];
+    }
+}
+
+/* The averages are what they were before this iteration. */
+template <int T, int MATRIX, bool ALONE>
+__device__ static void take_back(chain<T, MATRIX, ALONE> &c, const sgfsi_walk_step *s) {
+    for (int which = 0; which < AVERAGES; which++) {
+        if ((s->learns >> which & 1) == 0) continue;
+        if (MATRIX == SGFSI_WALK_DIAGONAL && c.is.warp == 0)
+            for (int k = c.is.thread; k < small<T>::SIDE; k += WARP)
+                c.r.average[which][k] = c.r.before[which][k];
+        for (int h = 0; MATRIX == SGFSI_WALK_FULL && h < c.TILES; h++) {
+            two_places to = places_of(c.law, c.learned[h], c.is);
+            for (int e = 0; e < 2; e++)
+                if (to.there[e]) c.w.average[which][to.at + e] = c.w.before[which][to.at + e];
+        }
+    }
+}
+
+/* Number h of theta has made a step, which is told to blocks first, first + apart, ... */
+template <int T, int MATRIX, bool ALONE>
+__device__ static void move_to(chain<T, MATRIX, ALONE> &c, int64_t k, int h, double theta,
+                               int first, int apart) {
+    if (MATRIX == SGFSI_WALK_FULL) tell<ALONE>(&c.r.theta[h], theta, first, apart);
+    else c.r.theta[h] = theta;
+    if (c.rank != 0 || first != 0) return;
+    if (h < c.law.D) c.w.path[k * c.law.D + h] = theta;
+    if (h < 2) c.w.about[2 * k + h] = c.r.about[h];
+}
+
+/* The first warp, without a full matrix. */
+template <int T, int MATRIX, bool ALONE>
+__device__ static void move(chain<T, MATRIX, ALONE> &c, int64_t k, const double *noise) {
+    auto &r = c.r;
+    const sgfsi_walk_step *s = &r.step[k % STEPS];
+    __syncwarp();
+#pragma unroll
+    for (int h = c.is.thread; h < small<T>::SIDE; h += WARP) {
+        double z1 = s->noise != 0 ? s->noise * noise[h] : 0, step = r.x[h];
+        if (MATRIX == SGFSI_WALK_DIAGONAL) step = (step / r.root[h] + z1) / r.root[h];
+        step = fma(s->size, step, MATRIX == SGFSI_WALK_PLAIN ? z1 : 0);
+        move_to(c, k, h, r.theta[h] + step, 0, 1);
+    }
+}
+
+/* All warps of the first block, with a full one: W'(W x + noise z). */
+template <int T, bool ALONE>
+__device__ static void move_by_factor(chain<T, SGFSI_WALK_FULL, ALONE> &c, int64_t k,
+                                      const double *noise) {
+    auto &r = c.r;
+    const sgfsi_walk_step *s = &r.step[k % STEPS];
+    int mine = c.is.me / DEEP;
+    bool there = mine < small<T>::SIDE;
+    double half = inverse_times<T, false>(r.K, r.x), theta = there ? r.theta[mine] : 0;
+    if (there && c.is.j == 0)
+        r.half[mine] = s->noise != 0 ? fma(s->noise, noise[mine], half) : half;
+    __syncthreads();
+    double step = inverse_times<T, true>(r.K, r.half);
+    if (there) move_to(c, k, mine, fma(s->size, step, theta), c.is.j, DEEP);
+}
+
+/* All rows of iteration k: its gradient, and what the averages learn of it; false: it cannot be
+ * made. Where x is to be multiplied by a full matrix, `tile` is what the warp has of it. */
+template <int T, int MATRIX, bool ALONE>
+__device__ static void pass_rows(chain<T, MATRIX, ALONE> &c, int64_t k, int which, bool last,
+                                 double (&tile)[small<T>::OWN][2]) {
+    constexpr bool FULL = MATRIX == SGFSI_WALK_FULL;
+    constexpr int PAIR = room_of<T, MATRIX, ALONE>::PAIR;
+    auto &r = c.r;
+    const sgfsi_walk_step *s = &r.step[k % STEPS];
+    bool learns = MATRIX != SGFSI_WALK_PLAIN && (s->learns >> which & 1) != 0;
+    double before[small<T>::OWN][2] = {};
+    const double *noise = r.z[k % 2][0], *of_prior = r.z[k % 2][1];
+    c.turn = ALONE ? 0 : 1 - c.turn;
+#pragma unroll
+    for (int h = 0; h < small<T>::OWN; h++) tile[h][0] = tile[h][1] = 0;
+    sums<T> sum = {};
+    double density = 0;
+    int chunks = ALONE ? PORTIONS * c.chunks : c.chunks;
+#pragma unroll 1
+    for (int chunk = 0; chunk < chunks; chunk += PAIR, c.round++) {
+        int odd = c.round % 2;
+        bool more = chunk + PAIR < chunks;
+        int64_t then = more || !last ? k : k + 1;
+        span now[PAIR];
+        await_lots<0>();
+        __syncthreads(); /* nobody looks at those before */
+#pragma unroll
+        for (int p = 0; p < PAIR; p++) {
+            now[p] = c.span_of(chunk + p);
+            if (then < c.w.count)
+                fetch(c.law, c.w, r.step[then % STEPS].t, c.span_of(more ? chunk + PAIR + p : p),
+                      r.X[1 - odd][p], r.y[1 - odd][p]);
+        }
+        if (then > k && k + 2 < c.w.count && c.is.me < STEP_PIECES)
+            copy_ahead(reinterpret_cast<double *>(&r.step[(k + 2) % STEPS]) + 2 * c.is.me,
+                       reinterpret_cast<const double *>(&c.w.step[k + 2]) + 2 * c.is.me);
+        end_lot();
+        double seen = make_residuals<T>(c.law, c.w, s, which > 0, now, r.X[odd], r.y[odd], r.theta,
+                                        r.residual[odd]);
+        __syncthreads();
+#pragma unroll(FULL ? 1 : PAIR)
+        for (int p = 0; p < PAIR; p++) {
+            int rows = least(now[p].end - now[p].first, CHUNK);
+            if (pair_of<PAIR>(c.is) == p) density += seen;
+            add_rows<T, MATRIX>(c.is, c.at, learns, rows, r.X[odd][p], r.residual[odd][p], sum);
+            if ((chunk + p + 1) % c.chunks != 0) continue;
+            tell_sums(c, c.portion_of(chunk + p), which > 0, learns, which == 0 && s->want_lp != 0,
+                      sum, density);
+#pragma unroll
+            for (int h = 0; h < small<T>::OWN && ALONE && FULL; h++) {
+                tile[h][0] += sum.tile[h][0];
+                tile[h][1] += sum.tile[h][1];
+            }
+            sum = {};
+            density = 0;
+        }
+    }
+    for (int h = 0; h < c.TILES && FULL && learns; h++) { /* on their way */
+        two_places from = places_of(c.law, c.learned[h], c.is);
+        for (int e = 0; e < 2; e++)
+            if (from.there[e]) before[h][e] = c.w.average[which][from.at + e];
+    }
+    if constexpr (!ALONE) arrive();
+    if (which == 0 && k + 1 < c.w.count)
+        draw(c.law, c.w, &r.step[(k + 1) % STEPS], r.z[(k + 1) % 2][0], r.z[(k + 1) % 2][1]);
+    if constexpr (ALONE) __syncthreads();
+    else await();
+    if (c.is.warp == 0) {
+        bool fine = which == 0 ? gradient_of(c, s, of_prior) : r.fine != 0;
+        if constexpr (MATRIX == SGFSI_WALK_DIAGONAL)
+            if (learns && fine) fine = learn_diagonal(c, s, which);
+        if constexpr (!FULL)
+            if (last && fine) move(c, k, noise);
+        if (c.is.thread == 0 && c.moves()) r.fine = fine;
+    }
+    __syncthreads();
+    if constexpr (FULL)
+        if (learns) learn_tiles(c, s, which, before, tile);
+}
+
+template <int T, int MATRIX, bool ALONE>
+__global__ static void __launch_bounds__(TEAM, 1) walk(law_there law, const walk_there *walks) {
+    using room = room_of<T, MATRIX, ALONE>;
+    constexpr int OWN = small<T>::OWN, PITCH = small<T>::PITCH;
+    constexpr bool FULL = MATRIX == SGFSI_WALK_FULL, DIAGONAL = MATRIX == SGFSI_WALK_DIAGONAL;
+    POOL(shared);
+    room &r = *reinterpret_cast<room *>(shared);
+    const walk_there w = walks[ALONE ? blockIdx.x : blockIdx.x / PORTIONS];
+    const int rank = ALONE ? 0 : rank_in_cluster();
+    const int rows = (law.n + PORTIONS * DEEP - 1) / (PORTIONS * DEEP) * DEEP;
+    chain<T, MATRIX, ALONE> c = {law, w,  r, seat_of(), rank, rows, (rows + CHUNK - 1) / CHUNK,
+                                 {},  {}, 0, 0};
+    const int me = c.is.me, D = law.D;
+    bool renewed = false;
+    int64_t k = 0;
+    prepare(c);
+    for (; k < w.count; k++) {
+        const sgfsi_walk_step *s = &r.step[k % STEPS];
+        bool by_model = MATRIX != SGFSI_WALK_PLAIN && (s->learns & SGFSI_LEARNS_MODEL) != 0;
+        double tile[OWN][2];
+#pragma unroll 1
+        for (int which = 0; which <= (by_model ? 1 : 0); which++)
+            pass_rows(c, k, which, which == 1 || !by_model, tile);
+        if constexpr (FULL) {
+            if (!ALONE && s->from != 0) meet<ALONE>(); /* K's tiles are there */
+            if (c.rank == 0) {
+                bool fine = r.fine != 0;
+                if (s->from != 0 && fine) {
+#pragma unroll
+                    for (int h = 0; h < OWN && !ALONE; h++) {
+                        const double *from = r.K + 2 * WARP * c.at[h].number + 2 * c.is.thread;
+                        tile[h][0] = c.at[h].there ? from[0] : 0;
+                        tile[h][1] = c.at[h].there ? from[1] : 0;
+                    }
+                    fine = factor<T>(tile, r.K, &r.fine);
+                    if (fine) invert<T>(r.K);
+                    renewed = fine;
+                }
+                if (fine) move_by_factor(c, k, r.z[k % 2][0]);
+                for (int to = 1; to < PORTIONS && !ALONE && me == 0; to++)
+                    *in_block(&r.fine, to) = fine;
+            }
+            meet<ALONE>();
+        }
+        if (r.fine == 0) {
+            if (MATRIX != SGFSI_WALK_PLAIN) take_back(c, s);
+            break;
+        }
+        if (DIAGONAL && s->from != 0) renewed = true;
+    }
+    __syncthreads();
+    if (c.rank != 0) return;
     if (me == 0) *w.done = static_cast<double>(k);
-    if (!renewed) return;
-    for (int at = me; FULL && at < D * D; at += THREADS_OF_IT)
-        if (at % D <= at / D) w.L[at] = K[at / D * PITCH + at % D];
-    for (int at = me; DIAGONAL && at < D; at += THREADS_OF_IT) w.L[at] = K[at];
+    for (int at = me; FULL && renewed && at < D * D; at += TEAM)
+        if (at % D <= at / D) w.L[at] = r.K[at / D * PITCH + at % D];
+    if (!DIAGONAL || me >= D) return;
+    if (renewed) w.L[me] = r.root[me];
+    for (int which = 0; which < AVERAGES; which++)
+        if (w.average[which] != nullptr) w.average[which][me] = r.average[which][me];
 }
 
 /* ---- all chains ------------------------------------------------------------------------------ */
 
+/* A cluster for each chain where all of them have room side by side, or else a block for each. */
+template <int T, int MATRIX>
+static void start_wide(lane *l, int64_t chains, const law_there &law, const walk_there *walks) {
+    constexpr size_t alone = sizeof(room_of<T, MATRIX, true>),
+                     each = sizeof(room_of<T, MATRIX, false>);
+    auto by_block = walk<T, MATRIX, true>, by_cluster = walk<T, MATRIX, false>;
+    if (chains <= clusters_at_once(l, by_cluster, PORTIONS, TEAM, each))
+        CLUSTERS(l, by_cluster, chains, PORTIONS, TEAM, each, law, walks);
+    else CLUSTERS(l, by_block, chains, 1, TEAM, alone, law, walks);
+}
+
 template <int MATRIX>
-static void start([[maybe_unused]] lane *l, int64_t chains, const law_there &law,
-                  const walk_there *walks) {
-    auto narrow = walk<2, MATRIX>, middle = walk<4, MATRIX>, wide = walk<7, MATRIX>,
-         widest = walk<8, MATRIX>;
-    auto kernel = law.D <= 2 * TILE   ? narrow
-                  : law.D <= 4 * TILE ? middle
-                  : law.D <= 7 * TILE ? wide
-                                      : widest;
-    TOGETHER(l, kernel, chains, WARP * block_of<MATRIX>::WARPS, law, walks);
+static void start(lane *l, int64_t chains, const law_there &law, const walk_there *walks) {
+    if (law.D <= 2 * TILE) start_wide<2, MATRIX>(l, chains, law, walks);
+    else if (law.D <= 4 * TILE) start_wide<4, MATRIX>(l, chains, law, walks);
+    else if (law.D <= 7 * TILE) start_wide<7, MATRIX>(l, chains, law, walks);
+    else start_wide<8, MATRIX>(l, chains, law, walks);
 }
 
 static constexpr int64_t numbers_in(size_t bytes) {

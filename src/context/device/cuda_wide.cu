@@ -83,22 +83,20 @@ __global__ static void look_at_rows(wide_chain c, int64_t k, int64_t t, bool by_
     for (int far = 1; far < WARP; far *= 2) eta += __shfl_sync(~0u, eta, lane_of_warp ^ far);
     if (lane_of_warp > 0) return;
     const double y = c.y[row];
+    const stream_there model = {c.seed, c.chain, t, SGFSI_MODEL};
     if (c.link == SGFSI_LOG) {
         const double mean = exp(eta);
         c.residual[0][i] = y - mean;
         if (want_density) c.density[i] = y * eta - mean - lgamma(y + 1);
+        if (by_model) c.residual[1][i] = count_of(model, c.n, i, mean) - mean;
         return;
     }
     const double e = exp(-fabs(eta)), p = (eta >= 0 ? 1 : e) / (1 + e);
     const bool is_one = y == c.one;
     c.residual[0][i] = (is_one ? 1 : 0) - p;
     if (want_density) c.density[i] = (is_one ? eta : 0) - (fmax(eta, 0.0) + log1p(e));
-    if (by_model) {
-        uint64_t word[2]; /* behind n normals */
-        words_at({c.seed, c.chain, t, SGFSI_MODEL}, static_cast<uint32_t>((c.n + 1) / 2 + i / 2),
-                 word);
-        c.residual[1][i] = (to_unit(word[i % 2]) < 1 / (1 + exp(-eta)) ? 1 : 0) - p;
-    }
+    if (by_model)
+        c.residual[1][i] = (uniform_behind(model, c.n, i) < 1 / (1 + exp(-eta)) ? 1 : 0) - p;
 }
 
 /* A block adds 32 columns of a lot of rows: of r_i x_ij, and of the squares of both residuals'. */
@@ -236,13 +234,17 @@ struct learning {
     double *K;
 };
 
-/* 64 of the rows, columns 64 `tile` and on, to shared memory; zeros behind the last row. */
-__device__ static inline void fetch_rows(const wide_chain &c, const int *row, int64_t first,
-                                         int64_t tile, double *to) {
-    for (int q = static_cast<int>(threadIdx.x); q < AREA / 2; q += TEAM) {
-        const int64_t i = first + q / (SIDE / 2), j = tile * SIDE + 2 * (q % (SIDE / 2));
-        double *there = to + q / (SIDE / 2) * PITCH + 2 * (q % (SIDE / 2));
-        if (i < c.n && j < c.stride) copy_ahead(there, c.X + row[i] * c.stride + j);
+/* A lot of 64 rows, columns 64 `tile` and on, to shared memory; `row` says which rows, and has -1
+ * behind the last one, where zeros are put. */
+__device__ static inline void fetch_rows(const wide_chain &c, const int *row, int64_t tile,
+                                         double *to) {
+    const int me = static_cast<int>(threadIdx.x), col = 2 * (me % (SIDE / 2));
+    const int64_t j = tile * SIDE + col;
+#pragma unroll
+    for (int k = 0; k < AREA / 2 / TEAM; k++) {
+        const int i = me / (SIDE / 2) + k * (2 * TEAM / SIDE), from = row[i];
+        double *there = to + i * PITCH + col;
+        if (from >= 0 && j < c.stride) copy_ahead(there, c.X + from * c.stride + j);
         else there[0] = there[1] = 0;
     }
 }
@@ -255,6 +257,7 @@ __global__ static void __launch_bounds__(TEAM) learn_tiles(wide_chain c, int64_t
     const int *row = c.row + k * c.n;
     const double *residual = c.residual[a.which];
     double *scale = pool + 4 * TILE_ROOM; /* 2 x 64: residuals of the rows at hand */
+    int *which_row = reinterpret_cast<int *>(scale + 2 * SIDE); /* 2 x 64: and which they are */
     int64_t i = 0, j = blockIdx.x;
     if (*c.stopped != 0) return;
     for (; j > i; i++) j -= i + 1;
@@ -267,13 +270,18 @@ __global__ static void __launch_bounds__(TEAM) learn_tiles(wide_chain c, int64_t
             mean_y[h] = c.gbar[j * SIDE + left + 8 * h];
     fragment sum = {};
     const int64_t lots = (c.n + SIDE - 1) / SIDE;
+    if (me < SIDE) which_row[me] = me < c.n ? row[me] : -1;
+    __syncthreads();
     for (int64_t lot = 0; lot <= lots; lot++) {
         double *next = pool + lot % 2 * 2 * TILE_ROOM, *X = pool + (lot + 1) % 2 * 2 * TILE_ROOM;
         if (lot < lots) {
-            fetch_rows(c, row, lot * SIDE, i, next);
-            if (i != j) fetch_rows(c, row, lot * SIDE, j, next + TILE_ROOM);
-            const int64_t at = lot * SIDE + me;
-            if (me < SIDE) scale[lot % 2 * SIDE + me] = at < c.n ? residual[at] : 0;
+            const int64_t at = lot * SIDE + me, then = at + SIDE;
+            fetch_rows(c, which_row + lot % 2 * SIDE, i, next);
+            if (i != j) fetch_rows(c, which_row + lot % 2 * SIDE, j, next + TILE_ROOM);
+            if (me < SIDE) {
+                scale[lot % 2 * SIDE + me] = at < c.n ? residual[at] : 0;
+                which_row[(lot + 1) % 2 * SIDE + me] = then < c.n ? row[then] : -1;
+            }
         }
         end_lot();
         if (lot > 0) {
@@ -297,6 +305,17 @@ __global__ static void __launch_bounds__(TEAM) learn_tiles(wide_chain c, int64_t
         __syncthreads();
     }
     const double rest = static_cast<double>((4 - c.n % 4) % 4); /* rows of -gbar too many */
+    double before[ACROSS][4];
+#pragma unroll
+    for (int p = 0; p < ACROSS; p++) { /* all are on their way before one is needed */
+#pragma unroll
+        for (int h = 0; h < 4; h++) {
+            const int64_t y = i * SIDE + row_of(h), x = j * SIDE + column_of(p, h);
+            const bool there = a.decay != 0 && y < c.D && x <= y;
+            before[p][h] = a.before[there ? y * c.D + x : 0];
+            if (!there) before[p][h] = 0;
+        }
+    }
 #pragma unroll
     for (int p = 0; p < ACROSS; p++) {
 #pragma unroll
@@ -306,7 +325,7 @@ __global__ static void __launch_bounds__(TEAM) learn_tiles(wide_chain c, int64_t
             if (y >= c.D || x > y) continue;
             double v = sum.piece[p][h];
             if (a.which == 0) v -= rest * c.gbar[y] * c.gbar[x];
-            const double after = (a.decay != 0 ? a.decay * a.before[at] : 0) + a.weight * v;
+            const double after = (a.decay != 0 ? a.decay * before[p][h] : 0) + a.weight * v;
             a.after[at] = after;
             if (a.made) a.K[at] = a.gain * after + (x == y ? a.share * c.counted[y] : 0);
         }
@@ -324,7 +343,7 @@ struct turns {
 static void learn(lane *l, const wide_chain &c, int64_t k, const sgfsi_walk_step &s, turns *of,
                   double *K) {
     const int64_t T = tiles_along(c.D), blocks = T * (T + 1) / 2;
-    const int64_t bytes = (4 * TILE_ROOM + 2 * SIDE) * static_cast<int64_t>(sizeof(double));
+    const int64_t bytes = (4 * TILE_ROOM + 3 * SIDE) * static_cast<int64_t>(sizeof(double));
     if (!fine(l,
               cudaFuncSetAttribute(learn_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    static_cast<int>(bytes)),
@@ -367,11 +386,11 @@ static void begin_walk(lane *l, const sgfsi_walk_law *law, const sgfsi_walk *w, 
         /* The inverses are made of the factor, not with it: a walk that begins with a factor has
          * the same bits. */
         if (s.from != 0) begin_factor(l, c.D, w->L, room, c.failed, c.stopped);
-        if (s.from != 0 || k == 0) begin_inverses(l, c.D, w->L, room);
+        if (s.from != 0 || k == 0)
+            begin_inverses(l, c.D, w->L, room, s.from == 0, c.failed, c.stopped);
         solution x = {};
         x.halves = 3;
         x.D = c.D;
-        x.L = w->L;
         x.a = s.noise;
         x.z = s.noise != 0 ? c.z1 + 2 * k * ((c.D + 1) / 2) : nullptr;
         x.x = c.x;

@@ -15,8 +15,9 @@
  *   optional   NULL means that there is no need for it.
  *
  * With memory of its own a device does the work on minibatches of dense rows for models that say
- * so (`far` in stages.h), and on all rows at once for models of one predictor (ask_glm). Other
- * models, sparse rows and predictions stay with the host (`near` in context.h).
+ * so (`far` in stages.h), and on all rows at once for models of one predictor (ask_glm) and those
+ * of classes, whose vectors lie there then as well (scale_rows). Other models and sparse rows stay
+ * with the host (`near` in context.h).
  *
  * The conformance test (tests/conform/test_device.c) compares every row of sgfsi_devices with
  * host.c; tests/conform/test_far_device.c is a device with memory that the host cannot touch.
@@ -135,6 +136,26 @@ typedef struct sgfsi_glm_places {
     double *info;         /* p x p, lower triangle: sum of -d^2/deta^2 x x' at theta_0; or NULL */
 } sgfsi_glm_places;
 
+/* Pairs centre + u_k and centre - u_k of such a model, asked while the host does something else.
+ * The directions are given, or the device draws them,
+ *     u_k = spread' z_k,   z_k: the normals of a chain's stream (first + k, SGFSI_NOISE)
+ * up to rounding those that the host would draw. */
+typedef struct sgfsi_pairs_law {
+    int64_t D, most; /* numbers of u_k, of which the first p are the model's; pairs of a call */
+    const double *centre; /* D */
+    const double *spread; /* D x D, lower; NULL: directions are given */
+    /* Of drawn ones, D: those of a Gaussian prior, whose log density is added; NULL: it is not */
+    const double *precision;
+    uint64_t seed;
+    uint32_t chain;
+} sgfsi_pairs_law;
+
+typedef struct sgfsi_pairs {
+    int64_t K, first;
+    double *Z, *U;        /* K x D: both filled; of given directions U alone, which is read */
+    double *plus, *minus; /* K each: filled */
+} sgfsi_pairs;
+
 /* Predictors of several classes to their probabilities, row by row; each array has one number for a
  * row unless said otherwise. */
 typedef struct sgfsi_softmax {
@@ -160,7 +181,26 @@ typedef struct sgfsi_classes {
     double *E;         /* n x K: eta, then [k = own] - p_k, p_k = exp(eta_k)/sum of all */
     const double *own; /* n: the row's class; -1: unknown, of density 0 */
     double *loglik;    /* n: log p_own, or NULL */
+    bool further;      /* there is one class more, number K, whose eta is 0 */
+    int64_t each;      /* so many rows in turn have the same number of `own`; 0: one */
+    bool plain;        /* E becomes p_k; own may be NULL: unknown */
+    bool brief;        /* nobody looks at E any more */
 } sgfsi_classes;
+
+/* What some draws say of rows, for predictions; all of it in the device's memory. Of K = 1 number a
+ * row it is the predictor of the second of two labels, of which both have a probability. */
+typedef struct sgfsi_collected {
+    int64_t n, K, draws;  /* rows; numbers of each at each draw */
+    int64_t first, room;  /* draws before these; from one row of `kept` to the next */
+    const double *P;      /* n x draws x K: probabilities, or predictors */
+    const double *loglik; /* n x draws, of the row's own label; NULL: unknown, or K = 1 */
+    const double *own;    /* n: 1, 0 or -1, unknown; of K = 1, or NULL */
+    double *kept;         /* n x K x room: P, draws side by side */
+    double *total;        /* n x K or 2: sums of probabilities */
+    double *top, *sum;    /* n: the largest log density so far; of exp(log density - top) */
+} sgfsi_collected;
+
+enum { SGFSI_MOST_RANKS = 6 };
 
 /* A discriminative restricted Boltzmann machine (model/drbm.c), H hidden units under K classes:
  *     a_jk = S_j + U_jk,   l_k = B_k + sum_j log(1 + exp(a_jk)),   p_k = exp(l_k)/sum of all
@@ -291,6 +331,18 @@ typedef struct sgfsi_device_ops {
     void (*measure)(SGFSI_HERE, const void *kept, sgfsi_measured *m);
     void (*fetch)(SGFSI_HERE, const void *kept, const int64_t *row, int64_t first, int64_t n,
                   double *x);
+    /* P_i. = w_i P_i., or 0 where w_i is 0; w n, P n x k. All vectors of passes that a device makes
+     * (posterior/far_pass.h) lie in its memory, as w does: one that has this takes own and loglik
+     * of `classes` and `boltzmann`, left of `outer` and `outer_sums`, ones and y there, and `host`
+     * of `get` from either memory. */
+    void (*scale_rows)(SGFSI_HERE, int64_t n, int64_t k, const double *w, double *P);
+    /* For predictions of labels (posterior/far_predictor.h), both or neither: draws are added up;
+     * and out (rows x count) = the number of rank rank[j], from 0, among the n first numbers of
+     * each row of A, whose rows are `room` numbers apart. rank is the host's; SGFSI_MOST_RANKS at
+     * most. */
+    void (*collect)(SGFSI_HERE, const sgfsi_collected *c);
+    void (*pick)(SGFSI_HERE, int64_t rows, int64_t room, int64_t n, const double *A, int64_t count,
+                 const int64_t *rank, double *out);
     /* Iterations of several chains, the host waiting for all of them at once (walk.h). */
     void (*walk)(SGFSI_HERE, const struct sgfsi_walk_law *law, int64_t chains,
                  struct sgfsi_walk *walks);
@@ -300,6 +352,14 @@ typedef struct sgfsi_device_ops {
     void *(*keep_glm)(SGFSI_HERE, const void *kept, const sgfsi_glm *glm);
     void (*drop_glm)(SGFSI_HERE, void *glm);
     void (*ask_glm)(SGFSI_HERE, const void *glm, const sgfsi_glm_places *at);
+    /* Pairs of a kept model, made while the host does something else: `begin_pairs` says which,
+     * and they are there after the next `await_pairs`, by whatever thread. Arrays of *now are left
+     * alone in between. Those with given directions go before those that are drawn. NULL of
+     * `open_pairs`: there is no room. Sums are those of ask_glm, up to rounding. All or none. */
+    void *(*open_pairs)(SGFSI_HERE, void *glm, const sgfsi_pairs_law *law);
+    void (*close_pairs)(SGFSI_HERE, void *pairs);
+    void (*begin_pairs)(SGFSI_HERE, void *pairs, const sgfsi_pairs *now);
+    void (*await_pairs)(SGFSI_HERE, void *pairs);
     /* n numbers of the host's memory that copies to the device and back make no detour for; NULL:
      * there are none. Both or neither. */
     double *(*lend)(SGFSI_HERE, int64_t n);

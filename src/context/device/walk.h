@@ -36,7 +36,6 @@ typedef enum sgfsi_walk_matrix {
 typedef struct sgfsi_walk_law {
     sgfsi_link link;
     double one;      /* of SGFSI_LOGIT: the target that counts as 1 */
-    bool resamples;  /* can targets be drawn from the model? */
     int64_t N, n, D; /* rows, rows of a batch, parameters */
     int64_t stride;  /* from one row of X to the next: D rounded up to a line of memory */
     double total;    /* N, as a number */

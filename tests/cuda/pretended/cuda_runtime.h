@@ -45,7 +45,7 @@ inline thread_local pretended_index threadIdx, blockIdx, blockDim, gridDim;
 inline double __ldcg(const double *x) {
     return *x;
 }
-inline void __stcg(double *x, double value) {
+template <typename T> void __stcg(T *x, T value) {
     *x = value;
 }
 
@@ -55,6 +55,7 @@ enum cudaError_t {
     cudaSuccess,
     cudaErrorMemoryAllocation = 2,
     cudaErrorNoDevice = 100,
+    cudaErrorNotReady = 600,
     cudaErrorLaunchFailure = 719
 };
 inline const char *cudaGetErrorString(cudaError_t code) {
@@ -62,6 +63,7 @@ inline const char *cudaGetErrorString(cudaError_t code) {
     case cudaSuccess: return "no error";
     case cudaErrorMemoryAllocation: return "out of memory";
     case cudaErrorNoDevice: return "no CUDA-capable device is detected";
+    case cudaErrorNotReady: return "device not ready";
     case cudaErrorLaunchFailure: return "unspecified launch failure";
     }
     return "?";
@@ -200,7 +202,8 @@ inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *is, const voi
 enum cudaMemcpyKind {
     cudaMemcpyHostToDevice,
     cudaMemcpyDeviceToHost,
-    cudaMemcpyDeviceToDevice
+    cudaMemcpyDeviceToDevice,
+    cudaMemcpyDefault
 };
 inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind) {
     std::memcpy(to, from, bytes);
@@ -251,7 +254,11 @@ PRETENDED_EXPORT void pretended_foreign_free(void *at, size_t bytes) {
 
 typedef struct pretended_stream *cudaStream_t;
 enum { cudaStreamNonBlocking = 1 };
-inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *, unsigned) {
+inline cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *most) {
+    *least = *most = 0;
+    return pretended_state();
+}
+inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *, unsigned, int) {
     return pretended_state();
 }
 inline cudaError_t cudaStreamDestroy(cudaStream_t) {
@@ -261,6 +268,9 @@ inline cudaError_t cudaDeviceSynchronize() {
     return pretended_state();
 }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t) {
+    return pretended_state();
+}
+inline cudaError_t cudaStreamQuery(cudaStream_t) {
     return pretended_state();
 }
 inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
@@ -279,7 +289,13 @@ struct jmp_buf_of {
 };
 
 /* The fibers of a block, what each waits for, and what it holds up for the others (__shfl_sync). */
-enum pretended_wait : char { PRETENDED_GOES, PRETENDED_BLOCK, PRETENDED_WARP, PRETENDED_DONE };
+enum pretended_wait : char {
+    PRETENDED_GOES,
+    PRETENDED_BLOCK,
+    PRETENDED_WARP,
+    PRETENDED_CLUSTER,
+    PRETENDED_DONE
+};
 enum { PRETENDED_LANES = 32 }; /* of a warp */
 struct pretended_block {
     ucontext_t home;
@@ -317,6 +333,8 @@ inline void __syncthreads() {
 }
 inline void __syncwarp() {
     pretended_stop(PRETENDED_WARP);
+}
+inline void __threadfence_system() {
 }
 inline double __shfl_sync(unsigned, double x, int from) {
     unsigned me = pretended.at;
@@ -402,6 +420,7 @@ inline void pretended_run(unsigned first, unsigned blocks) {
             pretended_resume();
             going = going || pretended.waits[f] == PRETENDED_GOES;
         }
+        going = pretended_release(0, all, PRETENDED_CLUSTER) || going;
         for (size_t block = 0; block < all; block += threads) {
             size_t end = block + threads;
             going = pretended_release(block, end, PRETENDED_BLOCK) || going;
@@ -513,4 +532,30 @@ inline void publish(unsigned *flag, unsigned value) {
 }
 inline void publish(double *x, double value) {
     *x = value;
+}
+
+/* Those of cuda_cluster.cuh: blocks that see each other's memory, a cluster of them at a time. */
+#define CLUSTERS(l, kernel, clusters, size, threads, bytes, ...)                                   \
+    (void)(l), (void)(bytes),                                                                      \
+        pretend_together((unsigned)((clusters) * (size)), (unsigned)(threads), (unsigned)(size),   \
+                         [&]() { kernel(__VA_ARGS__); })
+struct lane;
+template <typename F> int64_t clusters_at_once(lane *, F *, int, int, size_t) {
+    return 1;
+}
+inline int rank_in_cluster() {
+    return static_cast<int>(blockIdx.x - pretended.first);
+}
+template <typename N> N *in_block(N *mine, int rank) {
+    double *other = pretended.pool[static_cast<size_t>(rank)].data();
+    return reinterpret_cast<N *>(reinterpret_cast<char *>(other) + (reinterpret_cast<char *>(mine) -
+                                 reinterpret_cast<char *>(pretended_pool())));
+}
+inline void arrive() {
+}
+inline void await() {
+    pretended_stop(PRETENDED_CLUSTER);
+}
+inline void copy_one_ahead(double *to, const double *from) {
+    *to = *from;
 }
