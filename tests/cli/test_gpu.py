@@ -2,6 +2,7 @@
 """--device cuda and auto where there is no GPU, and on a pretended one (tests/cuda/pretended), whose plug-in lies beside a
 copy of the program: each sentence and exit code of docs/gpu.md, draws that are those of blas up to rounding, and runs
 that lose their GPU."""
+import json
 import os
 import pathlib
 import shutil
@@ -65,6 +66,20 @@ def test_a_plug_in_of_another_kind(site):
     (site / "odd" / "libsgfs_cuda.so").write_bytes(b"no library")
     done = run(site, "odd", *SAMPLE, "--device", "cuda")
     assert done.returncode == 3 and "libsgfs_cuda.so" in done.stderr, done.stderr
+
+
+@pretended
+def test_a_factor_is_made_anew_there(site):
+    """Where a processor would update the factor by the rows of the batch: D from 400 on, and four times n."""
+    make = np.random.default_rng(5)
+    np.save(site / "wide.npy", np.column_stack([make.standard_normal((500, 400)), make.uniform(size=500) < 0.5]))
+    for place, device, updated in (("plain", "blas", True), ("gpu", "cuda", False)):
+        done = run(site, place, "sample", "logistic", "--data", "wide.npy", "--sampler", "sgfs-f", "--batch", 100,
+                   "--device", device, "--chains", 1, "--warmup", 2, "--draws", 2, "--out", f"wide-{device}.run",
+                   "--allow-unconverged", "--quiet")
+        assert done.returncode == 0, done.stderr
+        title = json.loads(run(site, "plain", "summary", f"wide-{device}.run", "--json").stdout)["title"]
+        assert ("updated by cholesky" in title) == updated, title
 
 
 @pretended

@@ -48,15 +48,15 @@ struct lane {
 };
 
 lane *lane_of(const sgfs_device *dev);
-/* For a call that leaves nothing under way, of threads that come and go: there are no more of these
- * than calls at the same time. */
-lane *borrow_lane(const sgfs_device *dev);
-void return_lane(lane *l);
 /* One of nobody's, whose work may wait for that of all others where it is not urgent; without a
  * handle of cuBLAS until it is ready for products. */
 lane *new_lane_apart(const sgfs_device *dev, bool urgent);
 bool make_ready(lane *l);
 void free_lane(lane *l);
+/* For a call that leaves nothing under way, of threads that come and go: there are no more of these
+ * than calls at the same time. */
+lane *borrow_lane(const sgfs_device *dev);
+void return_lane(lane *l);
 bool fine(lane *l, cudaError_t code, const char *what); /* remembers why it is not */
 bool fine(lane *l, cublasStatus_t code, const char *what);
 bool works(const lane *l); /* nothing has failed so far */

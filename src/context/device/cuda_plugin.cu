@@ -449,11 +449,11 @@ static sgfsi_device_ops table(void) {
     ops.keep_rows = cuda_keep_rows;
     ops.drop_rows = cuda_drop_rows;
     ops.gather = cuda_gather;
-    ops.measure = cuda_measure;
-    ops.fetch = cuda_fetch;
     ops.scale_rows = cuda_scale_rows;
     ops.collect = cuda_collect;
     ops.pick = cuda_pick;
+    ops.measure = cuda_measure;
+    ops.fetch = cuda_fetch;
     ops.walk = cuda_walk;
     ops.keep_glm = cuda_keep_glm;
     ops.drop_glm = cuda_drop_glm;

@@ -6,9 +6,8 @@
  * iteration's; each warp makes the residuals of eight of them, and then columns of the gradient and
  * tiles of the matrix from all. A chain alone is a cluster of PORTIONS blocks of threads, one for
  * each portion, which tell each other their sums; the first of them factors the matrix and moves.
- * Of many chains each is one block that takes the portions one after another, two chunks at a time.
- * Sums are made in the same order either way, so that a chain has the same bits whatever is beside
- * it.
+ * Of many chains each is one block that takes the portions one after another. Sums are made in the
+ * same order either way, so that a chain has the same bits whatever is beside it.
  *
  * A thread (i, j) of a warp has of tiles of eight columns place i of row j: that is how a fragment
  * of a product of 8 x 4 numbers lies (add_product).
@@ -632,6 +631,27 @@ __global__ static void __launch_bounds__(TEAM, 1) walk(law_there law, const walk
 
 /* ---- all chains ------------------------------------------------------------------------------ */
 
+template <int MATRIX> static size_t bytes_of_block(int64_t D) {
+    return D <= 2 * TILE   ? sizeof(room_of<2, MATRIX, true>)
+           : D <= 4 * TILE ? sizeof(room_of<4, MATRIX, true>)
+           : D <= 7 * TILE ? sizeof(room_of<7, MATRIX, true>)
+                           : sizeof(room_of<8, MATRIX, true>);
+}
+
+/* Has a block what it needs? Others have less than those of capability 8.0 and 9.0. */
+static bool fits_block(const sgfsi_walk_law *law) {
+    int number = 0, most = 0;
+    size_t bytes = law->matrix == SGFSI_WALK_PLAIN ? bytes_of_block<SGFSI_WALK_PLAIN>(law->D)
+                   : law->matrix == SGFSI_WALK_DIAGONAL
+                       ? bytes_of_block<SGFSI_WALK_DIAGONAL>(law->D)
+                       : bytes_of_block<SGFSI_WALK_FULL>(law->D);
+    return law->D <= MOST_PARAMETERS && law->n <= MOST_ROWS &&
+           cudaGetDevice(&number) == cudaSuccess &&
+           cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, number) ==
+               cudaSuccess &&
+           bytes <= static_cast<size_t>(most);
+}
+
 /* A cluster for each chain where all of them have room side by side, or else a block for each. */
 template <int T, int MATRIX>
 static void start_wide(lane *l, int64_t chains, const law_there &law, const walk_there *walks) {
@@ -740,7 +760,7 @@ void cuda_walk(const sgfs_device *dev, const sgfsi_walk_law *law, int64_t chains
         steps += walks[c].count;
         walks[c].done = 0;
     }
-    if (D > MOST_PARAMETERS || law->n > MOST_ROWS) return walk_wide(l, law, chains, walks);
+    if (!fits_block(law)) return walk_wide(l, law, chains, walks);
     const layout is = layout_of(chains, steps, D);
     bool matrix = law->matrix != SGFSI_WALK_PLAIN, full = law->matrix == SGFSI_WALK_FULL;
     double *before = matrix ? scratch_of(l, chains * AVERAGES * (full ? D * D : D)) : nullptr;

@@ -326,11 +326,6 @@ typedef struct sgfsi_device_ops {
     void (*drop_rows)(SGFSI_HERE, void *kept);
     void (*gather)(SGFSI_HERE, const void *kept, const int64_t *row, int64_t first, int64_t n,
                    double *X);
-    /* Of rows that nobody else has (`there`): what is known of their columns, and some of them as
-     * numbers of the host's. Both or neither; keep_rows without them takes no such rows. */
-    void (*measure)(SGFSI_HERE, const void *kept, sgfsi_measured *m);
-    void (*fetch)(SGFSI_HERE, const void *kept, const int64_t *row, int64_t first, int64_t n,
-                  double *x);
     /* P_i. = w_i P_i., or 0 where w_i is 0; w n, P n x k. All vectors of passes that a device makes
      * (posterior/far_pass.h) lie in its memory, as w does: one that has this takes own and loglik
      * of `classes` and `boltzmann`, left of `outer` and `outer_sums`, ones and y there, and `host`
@@ -343,6 +338,11 @@ typedef struct sgfsi_device_ops {
     void (*collect)(SGFSI_HERE, const sgfsi_collected *c);
     void (*pick)(SGFSI_HERE, int64_t rows, int64_t room, int64_t n, const double *A, int64_t count,
                  const int64_t *rank, double *out);
+    /* Of rows that nobody else has (`there`): what is known of their columns, and some of them as
+     * numbers of the host's. Both or neither; keep_rows without them takes no such rows. */
+    void (*measure)(SGFSI_HERE, const void *kept, sgfsi_measured *m);
+    void (*fetch)(SGFSI_HERE, const void *kept, const int64_t *row, int64_t first, int64_t n,
+                  double *x);
     /* Iterations of several chains, the host waiting for all of them at once (walk.h). */
     void (*walk)(SGFSI_HERE, const struct sgfsi_walk_law *law, int64_t chains,
                  struct sgfsi_walk *walks);
