@@ -67,8 +67,8 @@ static bool fill(const sgfsi_far_pass *f, double value, double *row, double *the
     return true;
 }
 
-sgfs_status sgfsi_far_open(sgfsi_far_pass **out, const sgfs_model *m, int64_t most, bool curvature,
-                           sgfsi_arena *arena, sgfs_err *err) {
+sgfs_status sgfsi_far_pass_open(sgfsi_far_pass **out, const sgfs_model *m, int64_t most,
+                                bool curvature, sgfsi_arena *arena, sgfs_err *err) {
     const sgfs_device *dev = m->ctx.device;
     const int64_t D = m->D, labels = m->labels.count;
     *out = NULL;
@@ -110,7 +110,7 @@ sgfs_status sgfsi_far_open(sgfsi_far_pass **out, const sgfs_model *m, int64_t mo
     return SGFS_OK;
 }
 
-bool sgfsi_far_informs(const sgfsi_far_pass *f) {
+bool sgfsi_far_pass_informs(const sgfsi_far_pass *f) {
     return f->A != NULL;
 }
 
@@ -241,8 +241,8 @@ static sgfs_status add_block(sgfsi_far_pass *f, int64_t first, int64_t n, int64_
     return status;
 }
 
-sgfs_status sgfsi_far_sums(sgfsi_full *full, int64_t K, const double *theta, double *loglik,
-                           double *G, double *info, sgfs_err *err) {
+sgfs_status sgfsi_far_pass_sums(sgfsi_full *full, int64_t K, const double *theta, double *loglik,
+                                double *G, double *info, sgfs_err *err) {
     sgfsi_far_pass *f = full->far;
     const sgfs_model *m = f->m;
     const sgfs_device *dev = m->ctx.device;

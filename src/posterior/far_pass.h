@@ -21,11 +21,11 @@ typedef struct sgfsi_far_pass sgfsi_far_pass;
 
 /* Room on the device for passes at as many as `most` places at once; curvature: the information may
  * be asked for. *out NULL: the host makes these passes. */
-sgfs_status sgfsi_far_open(sgfsi_far_pass **out, const sgfs_model *m, int64_t most, bool curvature,
-                           sgfsi_arena *arena, sgfs_err *err);
+sgfs_status sgfsi_far_pass_open(sgfsi_far_pass **out, const sgfs_model *m, int64_t most,
+                                bool curvature, sgfsi_arena *arena, sgfs_err *err);
 /* With room for the information of the model, it can be asked for. */
-bool sgfsi_far_informs(const sgfsi_far_pass *f);
+bool sgfsi_far_pass_informs(const sgfsi_far_pass *f);
 /* What all rows say at K places (theta: K x D), without the prior: loglik (K), G (K x D; NULL: not
  * wanted) and at the first of them info (D x D lower; NULL: not wanted). f->far is open. */
-sgfs_status sgfsi_far_sums(sgfsi_full *f, int64_t K, const double *theta, double *loglik, double *G,
-                           double *info, sgfs_err *err);
+sgfs_status sgfsi_far_pass_sums(sgfsi_full *f, int64_t K, const double *theta, double *loglik,
+                                double *G, double *info, sgfs_err *err);

@@ -79,7 +79,7 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
     if (status != SGFS_OK) return status;
     if (threads <= 0) threads = m->ctx.threads;
     sgfsi_far_pass *far;
-    status = sgfsi_far_open(&far, m, 1, curvature, arena, err);
+    status = sgfsi_far_pass_open(&far, m, 1, curvature, arena, err);
     if (status != SGFS_OK) return status;
     m = sgfsi_model_near(m, arena);
     if (m == NULL) return sgfsi_fail_memory(err, "a pass over the data");
@@ -357,8 +357,8 @@ static sgfs_status add_up(sgfsi_full *f, likelihood l, double *loglik, double *G
     if (f->model->data->elsewhere != NULL) return look_up(f, l.theta, loglik, G, info, err);
     if (f->model->kept != NULL && l.harvest == NULL)
         return ask_device(f, l.theta, loglik, G, info, err);
-    if (f->far != NULL && l.harvest == NULL && (info == NULL || sgfsi_far_informs(f->far)))
-        return sgfsi_far_sums(f, 1, l.theta, loglik, G, info, err);
+    if (f->far != NULL && l.harvest == NULL && (info == NULL || sgfsi_far_pass_informs(f->far)))
+        return sgfsi_far_pass_sums(f, 1, l.theta, loglik, G, info, err);
     const sgfs_device *dev = f->model->ctx.device;
     bool in_place = f->sweep != NULL && l.harvest == NULL;
     const errand e = {.fn = in_place ? add_in_place : add_block,

@@ -19,7 +19,7 @@ sgfs_status sgfsi_places_open(sgfsi_places *p, const sgfs_model *m, int64_t most
     if (m->kept != NULL)
         return SGFSI_ROOM(arena, m->D, &p->theta) ? SGFS_OK
                                                   : sgfsi_fail_memory(err, "a pass over the data");
-    if (f->far != NULL) status = sgfsi_far_open(&f->far, m, 2 * most, false, arena, err);
+    if (f->far != NULL) status = sgfsi_far_pass_open(&f->far, m, 2 * most, false, arena, err);
     if (status != SGFS_OK) return status;
     if (f->far != NULL)
         return SGFSI_ROOM(arena, 2 * most * m->D, &p->theta) &&
@@ -103,7 +103,7 @@ static sgfs_status ask_places(sgfsi_places *p, int64_t K, const double *theta, d
                               double *G, sgfs_err *err) {
     sgfs_status status = sgfsi_full_given_up(&p->full, err);
     if (status == SGFS_OK && p->full.far != NULL)
-        status = sgfsi_far_sums(&p->full, K, theta, lp, G, NULL, err);
+        status = sgfsi_far_pass_sums(&p->full, K, theta, lp, G, NULL, err);
     else if (status == SGFS_OK)
         status = sgfsi_kept_places(p->full.model, K, theta, lp, G, NULL, err);
     if (p->full.far == NULL) p->full.rows_touched += p->full.N;

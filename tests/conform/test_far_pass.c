@@ -136,7 +136,7 @@ static void check_pass(const shape *is) {
     sgfsi_full f, near_full;
     assert_int_equal(sgfsi_full_open(&near_full, here.model, 2, true, &arena, &err), SGFS_OK);
     assert_int_equal(sgfsi_full_open(&f, there.model, 2, true, &arena, &err), SGFS_OK);
-    assert_true(f.far != NULL && sgfsi_far_informs(f.far) && near_full.far == NULL);
+    assert_true(f.far != NULL && sgfsi_far_pass_informs(f.far) && near_full.far == NULL);
     assert_int_equal(sgfsi_full_eval(&near_full, theta, &lp[0], G, A, &err), SGFS_OK);
     assert_int_equal(sgfsi_full_eval(&f, theta, &lp[1], G + D, A + D * D, &err), SGFS_OK);
     compare(is, "log density", 1, lp + 1, lp);
