@@ -23,6 +23,7 @@
 static constexpr int AVERAGES = 2, PORTIONS = 8, PIECE = 16; /* bytes that are fetched at once */
 static constexpr int CHUNK = 64, OF_WARP = CHUNK / WARPS, GROUPS = OF_WARP / DEEP;
 static constexpr int MOST_PARAMETERS = 64, MOST_ROWS = 2048; /* more are others' (cuda_wide.cuh) */
+static constexpr int PAIR = 1; /* chunks that are looked at together */
 static constexpr int STEPS = 4; /* at hand: of this iteration and the next ones */
 static constexpr int STEP_PIECES = static_cast<int>(sizeof(sgfsi_walk_step) / PIECE);
 static_assert(sizeof(sgfsi_walk_step) % PIECE == 0, "a step is fetched in pieces");
@@ -48,7 +49,6 @@ struct alignas(PIECE) walk_there {
 template <int T, int MATRIX, bool ALONE> struct room_of {
     static constexpr bool FULL = MATRIX == SGFSI_WALK_FULL;
     static constexpr int SIDE = small<T>::SIDE, OWN = small<T>::OWN;
-    static constexpr int PAIR = ALONE ? 2 : 1;  /* chunks that are looked at together */
     static constexpr int TURNS = ALONE ? 1 : 2; /* who is behind may still read those before */
     double X[2][PAIR][CHUNK][SIDE + DEEP], y[2][PAIR][CHUNK], residual[2][PAIR][CHUNK];
     double K[FULL ? SIDE * small<T>::PITCH : 2]; /* the factor, or tiles of what becomes it */
@@ -289,9 +289,9 @@ __device__ static void prepare(chain<T, MATRIX, ALONE> &c) {
         c.learned[h] = ALONE ? c.at[h] : tile_at<T>(c.rank, c.is.warp);
         if (!ALONE && c.is.warp >= OWN) c.learned[h].there = false;
     }
-    for (int k = me; k < 2 * r.PAIR * CHUNK * (SIDE + DEEP); k += TEAM) {
+    for (int k = me; k < 2 * PAIR * CHUNK * (SIDE + DEEP); k += TEAM) {
         int row = k / (SIDE + DEEP);
-        r.X[row / CHUNK / r.PAIR][row / CHUNK % r.PAIR][row % CHUNK][k % (SIDE + DEEP)] = 0;
+        r.X[row / CHUNK / PAIR][row / CHUNK % PAIR][row % CHUNK][k % (SIDE + DEEP)] = 0;
     }
     for (int k = me; MATRIX == SGFSI_WALK_FULL && k < SIDE * SIDE; k += TEAM) {
         int row = k / SIDE, column = k % SIDE;
@@ -310,7 +310,7 @@ __device__ static void prepare(chain<T, MATRIX, ALONE> &c) {
     if (me < 2 && me < w.count) r.step[me] = w.step[me];
     meet<ALONE>();
     if (MATRIX == SGFSI_WALK_FULL && c.rank == 0) invert<T>(r.K);
-    for (int p = 0; p < r.PAIR; p++)
+    for (int p = 0; p < PAIR; p++)
         fetch(c.law, w, r.step[0].t, c.span_of(p), r.X[0][p], r.y[0][p]);
     end_lot();
     draw(c.law, w, &r.step[0], r.z[0][0], r.z[0][1]);
@@ -494,7 +494,6 @@ template <int T, int MATRIX, bool ALONE>
 __device__ static void pass_rows(chain<T, MATRIX, ALONE> &c, int64_t k, int which, bool last,
                                  double (&tile)[small<T>::OWN][2]) {
     constexpr bool FULL = MATRIX == SGFSI_WALK_FULL;
-    constexpr int PAIR = room_of<T, MATRIX, ALONE>::PAIR;
     auto &r = c.r;
     const sgfsi_walk_step *s = &r.step[k % STEPS];
     bool learns = MATRIX != SGFSI_WALK_PLAIN && (s->learns >> which & 1) != 0;
