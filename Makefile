@@ -35,7 +35,7 @@ help:
 	@echo "make zoo        real data sets, beside NumPyro's posteriors and times (ZOO='iris --sampler nuts')"
 	@echo "make bench      speed beside floors and other packages, as ratios (BENCH='--no-peers': without those; BENCH=--list)"
 	@echo "make beyond     every table and picture of docs/beyond.md: half an hour of one idle core (BEYOND='--only mnist')"
-	@echo "make paper      the paper's experiments, docs/paper.md: hours (PAPER='--quick': minutes; PAPER='fig1 fig2')"
+	@echo "make paper      the paper's experiments, docs/paper.md: hours (PAPER='--quick': minutes; PAPER='fig1 fig2'; PAPER='table1 --device cuda')"
 	@echo "make wheel      the Python package as sdist and wheel, tested in an environment of its own"
 	@echo "make dist       a release: what is committed as a tarball, with its checksum, in build-dist"
 	@echo "make deb        packages for Debian: program, library, development files, in build-deb"
@@ -154,11 +154,13 @@ $(VENV)/experiments: experiments/requirements.txt | test-deps
 beyond: all $(VENV)/experiments
 	@$(VENV)/bin/python experiments/beyond.py --program $(BUILD)/sgfs $(BEYOND)
 
-# The program and what the experiments need besides; then experiments/paper.py does the work.
+# The program and what the experiments need besides; then experiments/paper.py does the work. With --device, all that can be
+# built here, the plug-in for GPUs among it (experiments/run.sh).
+PAPER_TARGET := sgfs
 paper-deps: deps $(VENV)/experiments
 	$(call install_packages,$(PAPER_DEPS))
 	@cmake --preset $(PRESET) $(CMAKE_ARGS) > /dev/null
-	@cmake --build $(BUILD) -j$(JOBS) --target sgfs > $(BUILD)/paper-build.log || { cat $(BUILD)/paper-build.log; exit 1; }
+	@cmake --build $(BUILD) -j$(JOBS) --target $(PAPER_TARGET) > $(BUILD)/paper-build.log || { cat $(BUILD)/paper-build.log; exit 1; }
 
 paper:
 	@sh experiments/run.sh $(PAPER)

@@ -12,25 +12,24 @@ t-tests over projections."""
 import numpy as np
 from scipy import stats
 
-from text import digits, seconds, table
-from lab import Failed, Job
+from text import clock, devices, digits, seconds, table
+from lab import Failed, Job, where
 from pen import ink, legend
 
 IMAGES = ["mnist/train-images-idx3-ubyte.gz", "mnist/train-labels-idx1-ubyte.gz",
           "mnist/t10k-images-idx3-ubyte.gz", "mnist/t10k-labels-idx1-ubyte.gz"]
 STEPS = ["--step-a", 1, "--step-b", 1000, "--step-delta", 1]
 ALPHA = ["--alpha", 2, "--warmup-alpha", 2]
-# name -> the sampler's words; draws are thinned to a few a second, since every kept one predicts all test images
-METHODS = {"sgfs-f": ["sgfs-f", *ALPHA, "--fisher-every", 1, "--thin", 2],
-           "sgfs-f/10": ["sgfs-f", *ALPHA, "--fisher-every", 10, "--thin", 10],
-           "sgfs-d": ["sgfs-d", *ALPHA, "--thin", 50],
-           "sgd": ["sgd", *STEPS, "--thin", 50],
-           "sgld": ["sgld", *STEPS, "--thin", 50]}
+# name -> the sampler's words, thinning: to a few draws a second of a core, since every kept one predicts all test images
+METHODS = {"sgfs-f": (["sgfs-f", *ALPHA, "--fisher-every", 1], 2), "sgfs-f/10": (["sgfs-f", *ALPHA, "--fisher-every", 10], 10),
+           "sgfs-d": (["sgfs-d", *ALPHA], 50), "sgd": (["sgd", *STEPS], 50), "sgld": (["sgld", *STEPS], 50)}
 SHOWN = {"sgfs-f": "SGFS-f", "sgfs-f/10": "SGFS-f lazy", "sgfs-d": "SGFS-d", "sgd": "SGD", "sgld": "SGLD"}
 REPEATED = ["sgfs-f/10", "sgfs-d", "sgd", "sgld"]  # with every projection; the exact update with the first one
 # quick: iterations, and seconds to expect
 QUICK = {"sgfs-f": (200, 14), "sgfs-f/10": (1500, 16), "sgfs-d": (8000, 9), "sgd": (8000, 8), "sgld": (8000, 8)}
 BURN_IN, TIME, FOREVER, CHANCE = 100, 150, 10_000_000, 0.05
+# on a GPU: seconds to expect, the draws in place of TIME, and as few of them kept as of the others
+ON_GPU, DRAWS_THERE, THIN_THERE = {"sgfs-f": 100, "sgfs-f/10": 60}, 100_000, 50
 # an independent prototype in numpy, with another projection (SGFS-f after 100 s, SGFS-d 60 s)
 PROTOTYPE = {"sgfs-f/10": 0.165, "sgfs-d": 0.170, "sgd": 0.174, "sgld": 0.177}
 LEVELS = [0.30, 0.25, 0.22, 0.20, 0.19, 0.18, 0.175, 0.17, 0.165]
@@ -43,15 +42,20 @@ def run(lab):
     asked = [(name, 1) for name in METHODS] + [(name, seed) for seed in range(2, repeats + 1) for name in REPEATED]
 
     def job(name, seed):
+        how, thin = METHODS[name]
+        draws, limit = lab.by_scale(FOREVER, QUICK[name][0], 60), lab.by_scale(["--max-time", TIME], [], [])
+        if lab.gpu and name in ON_GPU and lab.scale == "full":
+            draws, thin, limit = DRAWS_THERE, THIN_THERE, []
         words = ["mlp", "--data", files[0], "--labels", files[1], "--project", 20, "--project-seed", seed, "--standardize=all",
                  "--validate", files[2], "--validate-labels", files[3], "--hidden", lab.by_scale(30, 30, 8), "--batch", rows,
-                 "--prior-precision", 0.001, "--sampler", *METHODS[name], "--warmup", burn_in,
-                 "--draws", lab.by_scale(FOREVER, QUICK[name][0], 60),
-                 *lab.by_scale(["--max-time", TIME], [], []), "--chains", 1, "--threads", 1, "--seed", seed]
-        return Job(f"{name.replace('/', '-every-')}-{seed}", words, lab.by_scale(TIME + 5, QUICK[name][1], 0.3), keep=False)
+                 "--prior-precision", 0.001, "--sampler", *how, "--thin", thin, "--warmup", burn_in, "--draws", draws, *limit,
+                 "--chains", 1, "--threads", 1, "--seed", seed]
+        return Job(f"{name.replace('/', '-every-')}-{seed}", words, lab.by_scale(TIME + 5, QUICK[name][1], 0.3), keep=False,
+                   gpu=ON_GPU.get(name))
 
     records = lab.samples([job(*a) for a in asked])
-    made = [{"method": name, "projection": seed, **curve_of(name, r["summary"]), "command": r["command"]}
+    made = [{"method": name, "projection": seed, "where": where(r), **curve_of(name, r["summary"]),
+             "command": r["command"]}
             for (name, seed), r in zip(asked, records)]
     return {"data": "MNIST, 60,000 + 10,000 images" if rows == 2000 else "a stand-in for MNIST", "batch": rows,
             "burn_in": burn_in, "runs": made}
@@ -163,6 +167,12 @@ def lazy(found):
     return f"at equal iterations their errors are never more than {np.max(apart):.4f} apart" if at else "too short to compare"
 
 
+def lengths(found):
+    """How long runs are where a GPU made some."""
+    there = {f"{r['iterations']:,}" for r in found["runs"] if r.get("where") == "GPU"}
+    return f"SGFS-f was run on a GPU for {' or '.join(sorted(there))} iterations, the others for {TIME} s of a core each. " if there else ""
+
+
 def plain(s):
     """The lazy one stands for SGFS-f where projections are compared."""
     return "SGFS-f" if s == "sgfs-f/10" else SHOWN[s]
@@ -190,7 +200,7 @@ set ylabel "test error"
 set xlabel "iterations"
 plot {lines(1)}
 set format x "%g"
-set xlabel "seconds of one core"
+set xlabel "{clock(runs.values())}"
 set xrange [0.01:2000]
 unset ylabel
 plot {lines(2)}
@@ -200,10 +210,10 @@ plot {lines(2)}
 def rows(found):
     head = ["projection", "method", "iterations", "seconds", "kept draws", "test error", "log loss", "test error, last point",
             "log loss, last point", *[f"{what} to {level:g}" for what in ("iterations", "seconds") for level in LEVELS]]
-    return head, [[r["projection"], r["method"], r["iterations"], f"{r['seconds']:.4g}", r["draws"], r["error"], r["log_loss"],
-                   r["error_now"], r["log_loss_now"],
-                   *[reached(r, level, axis) or "" for axis in ("iteration", "seconds") for level in LEVELS]]
-                  for r in found["runs"]]
+    lines = [[r["projection"], r["method"], r["iterations"], f"{r['seconds']:.4g}", r["draws"], r["error"], r["log_loss"],
+              r["error_now"], r["log_loss_now"],
+              *[reached(r, level, axis) or "" for axis in ("iteration", "seconds") for level in LEVELS]] for r in found["runs"]]
+    return devices(head, lines, found["runs"], 2)
 
 
 def ends(found):
@@ -213,7 +223,7 @@ def ends(found):
         r = of(found, m)
         lines.append([SHOWN[m], f"{r['iterations']:,}", seconds(r["seconds"] / r["iterations"]), f"{r['error']:.4f}",
                       f"{r['log_loss']:.4f}", f"{r['error_now']:.4f}", f"{r['log_loss_now']:.4f}"])
-    return table(head, lines)
+    return table(*devices(head, lines, [of(found, m) for m in METHODS], 1))
 
 
 def ways(found):
@@ -250,6 +260,7 @@ def page(found):
 def settings(found):
     return (f"lambda 0.001, n {found['batch']:,}, alpha 2 from the first iteration; SGD and SGLD step by a (b + t)^-delta with a 1, b 1000, delta 1; the "
             "relative ridge of the Fisher matrix is the automatic 1e-3, without which the first steps saturate the hidden units. "
+            f"{lengths(found)}"
             "SGFS-f, lazy or not: "
             f"{lazy(found)}. One run:\n\n"
             f"    {of(found, 'sgfs-f/10')['command']}\n\n"

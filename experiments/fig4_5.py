@@ -15,7 +15,7 @@ import six_classes
 from fig1 import TRUTH, ellipse, scores
 from fig2 import limits
 from fig4_5_words import PAPERS, SHOWN, best, extremes, label_of, page, rows, speed, stayed  # noqa: F401
-from lab import Failed, Job, spelt, stamps, write_reference
+from lab import Failed, Job, spelt, stamps, where, write_reference
 from pen import LOOK, ink, legend, mark
 from seven_nine import exported
 
@@ -82,7 +82,7 @@ def hmc_job(name, plan, data, start, seed, draws, seconds, *more):
     words = ["drbm", "--data", data, *MODEL, *more, "--sampler", "hmc", "--leapfrog", 1, "--metric", "fisher",
              "--target-accept", 0.8, "--start", start["file"], "--warmup", plan.warmup, "--draws", draws,
              "--chains", 1, "--threads", 1, "--seed", seed]
-    return Job(name, words, seconds * (plan.warmup + draws))
+    return Job(name, words, seconds * (plan.warmup + draws), gpu=2 + seconds / 40 * (plan.warmup + draws))
 
 
 def chain_job(plan, data, start, family, label, words, us):
@@ -126,7 +126,8 @@ def told(records):
     of = [r["summary"] for r in records]
     return {"acceptance": float(np.mean([s["trajectories"]["acceptance_rate"] for s in of])),
             "step": float(np.mean([s["trajectories"]["step_size"] for s in of])),
-            "ms": float(np.mean([1e3 * s["sample_seconds"] / s["draws_made"] for s in of])), "command": records[0]["command"]}
+            "ms": float(np.mean([1e3 * s["sample_seconds"] / s["draws_made"] for s in of])), "command": records[0]["command"],
+            "where": where(records[0])}
 
 
 # ---- measures ---------------------------------------------------------------------------------------
@@ -213,7 +214,7 @@ def only_shown(methods):
 def method(lab, setting, record, truth):
     """One chain: errors, speed, and its marginals of the pairs."""
     family, label, *_ = setting
-    found = {"family": family, "label": label, "command": record["command"], "state": "diverged" if record["exit"] == 4 else ""}
+    found = {"family": family, "label": label, "command": record["command"], "where": where(record), "state": "diverged" if record["exit"] == 4 else ""}
     if found["state"]:
         return found
     summary, run = record["summary"], path(lab, record)

@@ -2,7 +2,7 @@
 """Figures 4 and 5 in words: tables, verdicts and the page, from the numbers alone."""
 import numpy as np
 
-from text import digits, table
+from text import devices, digits, table
 
 SHOWN = {"sgfs-f": "SGFS-f", "sgld": "SGLD", "literal": "SGFS-f to the letter", "sgfs-f default": "SGFS-f by default (ours)"}
 NEAR = 0.1  # a pair's score: an ellipse that the eye hardly tells from the truth's
@@ -48,7 +48,8 @@ def rows(found):
     of = found["hmc"]
     truth = ["HMC, the truth", "1 leapfrog", "", f"{of['E1_noise']:.4f}", "", f"{of['E2_noise']:.3f}", f"({of['trR_right']:.3f})",
              digits(of["tau"]), digits(speed(of)), f"{1e3 * of['ms']:.0f}", f"{of['runs']} x {of['draws']:,}", ""]
-    return head, [truth] + [[SHOWN[m["family"]], label_of(m), *_cells(m)] for m in found["methods"]]
+    lines = [truth] + [[SHOWN[m["family"]], label_of(m), *_cells(m)] for m in found["methods"]]
+    return devices(head, lines, [of, *found["methods"]], 2)
 
 
 def _cells(m):

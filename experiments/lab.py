@@ -12,7 +12,13 @@ for each:
     summary    of `sgfs summary --json`, without the parameters
     measured   what job.after(run file) found: a dictionary
     wall       seconds of the process
+    machine    the processor, and gpu: the GPU that made the run, or nothing
     run        the run file
+
+With a GPU (`--device`) the runs that pay there are made there, one after another, and all others on the cores at the same
+time: `Lab._shares` is the one place that knows how many. A run pays there when its experiment says how long it takes
+there (`Job.gpu`). Processes that share a GPU take turns, and each turn costs more than an iteration, so side by side they
+are slower than one after another, unless NVIDIA's MPS brings them together (`--gpu-jobs`).
 
 A record is written when its run is complete, so an interrupted experiment goes on with the run that it was in. It counts
 for the same words, program and data files only. A run that fails stops the others, and so does Ctrl-C: no
@@ -24,6 +30,7 @@ import math
 import os
 import pathlib
 import shlex
+import struct
 import subprocess
 import sys
 import threading
@@ -51,10 +58,11 @@ class Failed(Exception):
 class Job:
     name: str  # of the files in the work folder: letters, digits, - and .
     words: list  # behind `sgfs sample`, without --out
-    expected: float = 1.0  # seconds, for the time left
+    expected: float = 1.0  # seconds of a core, for the time left
     after: Callable = None  # run file -> dictionary of numbers, kept in the record
     keep: bool = True  # the run file itself
     tolerated: tuple = ()  # exit codes other than 0 (and 75 at --max-time) that are a result: 4 where a sampler may diverge
+    gpu: float = None  # seconds to expect on a GPU; None: its iterations are too small to pay there
     record: dict = field(default=None, repr=False)
 
 
@@ -114,13 +122,26 @@ class Lab(Program):
         self.name, self.scale = name, args.scale
         self.max_time = args.max_time
         self.jobs = args.jobs or len(os.sched_getaffinity(0))
+        self.device, self.gpu_jobs = args.device, args.gpu_jobs
         self.common = args.work / args.scale / "common"  # what several experiments use
         self.common.mkdir(parents=True, exist_ok=True)
         self.claim = claimed(self.work)
         self.program_sum = hashlib.sha256(self.program.read_bytes()).hexdigest()[:16]  # rebuilt: made again
         self.version = self.sgfs("--version").stdout.strip()
-        self.machines, self.side_by_side = set(), 0  # where and how the runs were made
-        self.made, self.wall = 0, 0.0  # runs, and the seconds of one core that they took, now or when they were made
+        self.made = []  # the records of all runs, made now or before
+        if self.device == "auto":
+            self.device = "cuda" if self._opens("cuda") else "blas"
+
+    @property
+    def gpu(self):
+        """Is there one to use?"""
+        return self.device != "blas"
+
+    def _opens(self, device):
+        """Does the program find its plug-in and a GPU?"""
+        rows = self.work / "device.csv"
+        rows.write_text("x,y\n" + "1,0\n2,1\n3,0\n4,1\n")
+        return self._call(["check-grad", "linear", "--data", rows.name, "--device", device, "--quiet"]).returncode == 0
 
     def by_scale(self, full, quick, smoke):
         return {"full": full, "quick": quick, "smoke": smoke}[self.scale]
@@ -153,9 +174,12 @@ class Lab(Program):
         for job in jobs:
             job.record = self._kept(job)
         todo = [job for job in jobs if job.record is None]
-        progress = Progress(self.name, todo, len(jobs), self.jobs)
-        with ThreadPoolExecutor(self.jobs) as pool, progress:
-            waiting = [pool.submit(self._make, job, progress) for job in todo]
+        there, here = self._shares(todo)
+        for job in todo:
+            job.expected = job.gpu if self._far(job) else job.expected
+        progress = Progress(self.name, todo, len(jobs), there + here)
+        with ThreadPoolExecutor(here) as cores, ThreadPoolExecutor(there or 1) as gpu, progress:
+            waiting = [(gpu if self._far(job) else cores).submit(self._make, job, progress) for job in todo]
             try:
                 for future in wait(waiting, return_when=FIRST_EXCEPTION).done:
                     future.result()
@@ -164,11 +188,23 @@ class Lab(Program):
                 if isinstance(reason, KeyboardInterrupt):
                     raise Stopped from None
                 raise
-        self.made += len(jobs)
-        self.machines |= {job.record["machine"] for job in jobs}
-        self.side_by_side = max([self.side_by_side, *(job.record["side_by_side"] for job in jobs)])
-        self.wall += sum(job.record["wall"] for job in jobs)
+        self.made += [job.record for job in jobs]
         return [job.record for job in jobs]
+
+    def _far(self, job):
+        """Is it made on the GPU?"""
+        return self.gpu and job.gpu is not None
+
+    def _shares(self, jobs):
+        """How many of the runs are made side by side on the GPU, each of which needs a core as well, and how many on the
+        cores that are left."""
+        there = min(self.gpu_jobs, sum(map(self._far, jobs)))
+        return there, max(1, self.jobs - there)
+
+    def each(self, call, values):
+        """What call(value) gives for each of the values: not runs, but what follows from them, side by side on all cores."""
+        with ThreadPoolExecutor(self.jobs) as cores:
+            return list(cores.map(call, values))
 
     def _stop(self, waiting):
         """No run begins any more, and those that are under way end."""
@@ -179,12 +215,15 @@ class Lab(Program):
         for future in waiting:
             future.cancel()
 
+    def _asked(self, job):
+        return [str(w) for w in job.words] + (["--device", self.device] if self._far(job) else [])
+
     def _words(self, job):
-        words = [str(w) for w in job.words]
+        words = self._asked(job)
         return words + ["--max-time", f"{self.max_time:g}"] if self.max_time and "--max-time" not in words else words
 
     def _key(self, job):
-        return {"words": [str(w) for w in job.words], "version": self.version, "program": self.program_sum,
+        return {"words": self._asked(job), "version": self.version, "program": self.program_sum,
                 "files": stamps(job.words, self.work)}
 
     def _kept(self, job):
@@ -196,6 +235,7 @@ class Lab(Program):
             gone = job.keep and record["exit"] in (0, 75) and not pathlib.Path(record["run"]).exists()
         except (FileNotFoundError, ValueError, KeyError):
             return None
+        record.setdefault("gpu", "")  # records made before there was a choice
         return record if same and not gone else None
 
     def _make(self, job, progress):
@@ -212,11 +252,12 @@ class Lab(Program):
         if not self._is_result(job, done.returncode, wall):
             raise Failed(f"{spelt(words, self.data)}: exit {done.returncode}\n{done.stderr}")
         record = {"key": key, "name": job.name, "command": spelt(words, self.data), "exit": done.returncode, "wall": wall,
-                  "machine": machine(), "side_by_side": self.jobs, "limit": self.max_time, "run": str(run), "said": done.stderr,
-                  "summary": {}, "measured": {}}
+                  "machine": machine(), "gpu": "", "side_by_side": self.gpu_jobs if self._far(job) else self.jobs,
+                  "limit": self.max_time, "run": str(run), "said": done.stderr, "summary": {}, "measured": {}}
         if done.returncode in (0, 75) and "before the first draw" not in done.stderr:
             record["summary"] = self.json("summary", run.name)
             record["summary"].pop("params", None)
+            record["gpu"] = card(run) if self._far(job) else ""
             record["measured"] = job.after(run) if job.after else {}
         write_whole(self.work / f"{job.name}.record.json", json.dumps(record, indent=1))
         begun.unlink(missing_ok=True)
@@ -316,6 +357,19 @@ class Progress:
             sys.stderr.flush()
         else:
             print(line, file=sys.stderr, flush=True)
+
+
+def card(run):
+    """The GPU that made a run, by the head of its file (docs/formats.md); nothing for a processor."""
+    with open(run, "rb") as file:
+        length = struct.unpack_from("<I", file.read(16), 12)[0]
+        made = json.loads(file.read(length))["machine"]
+    return made["blas"] if made["device"] == "cuda" else ""
+
+
+def where(record):
+    """The kind of device that made a run."""
+    return "GPU" if record["gpu"] else "core"
 
 
 def spelt(words, data=None):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The experiments of Ahn, Korattikara and Welling (ICML 2012), section 5, by the program's own commands.
 
-    experiments/run.sh [NAME ...] [--quick | --smoke] [--data-dir FOLDER]
+    experiments/run.sh [NAME ...] [--quick | --smoke] [--data-dir FOLDER] [--device cuda]
 
     fig1        MNIST 7 against 9, logistic regression: 2-d marginals of SGFS against the truth
     fig2        the same: error of means and covariances after T seconds against how fast chains mix
@@ -21,7 +21,8 @@ An experiment is a module here with four functions:
 Numbers go to docs/paper/NAME.json and NAME.csv, pictures to NAME.svg and NAME.png, and docs/paper.md shows them between
 NAME's two markers. --quick does a tenth of the work and --smoke next to nothing: their numbers and pictures stay
 in the work folder (--out for another). A run that is complete is not made again: after Ctrl-C, the same command goes on.
---show makes pictures and page anew from the numbers that are there.
+--show makes pictures and page anew from the numbers that are there. --device cuda (or auto) makes the runs that pay there on a GPU;
+where that machine has no gnuplot, --no-pictures there and --show here, beside its NAME.json, do the same.
 
 Exit codes: 0 done; 1 an experiment failed; 2 wrong words; 3 no experiment could run, for want of data; 75 stopped."""
 import argparse
@@ -66,6 +67,10 @@ def parse():
     parser.add_argument("--data-dir", type=pathlib.Path, default=data_folder(), metavar="FOLDER",
                         help="the folder with mnist/ and kdd99/ [SGFS_DATA, or data, or ../shared/data]")
     parser.add_argument("--hhp", type=pathlib.Path, metavar="FOLDER", help="release 3 of the Heritage Health Prize, if you have it")
+    parser.add_argument("--device", default="blas", metavar="NAME", help="""blas, cuda, cuda:1 or auto: runs that pay on a GPU are
+                        made there, the others on the cores at the same time [blas]""")
+    parser.add_argument("--gpu-jobs", type=int, default=1, metavar="K", help="""runs side by side on the GPU: more than one pay
+                        where NVIDIA's MPS is running [1]""")
     parser.add_argument("--jobs", type=int, metavar="K", help="runs side by side [as many as there are cores]")
     parser.add_argument("--max-time", type=float, metavar="S",
                         help="stop each run after so many seconds; tables show how far it came")
@@ -80,8 +85,11 @@ def parse():
     unknown = [n for n in wanted if n not in MODULES]
     if unknown:
         parser.error(f"there is no experiment {', '.join(unknown)}: {', '.join(MODULES)}")
-    if args.jobs is not None and args.jobs < 1:
-        parser.error(f"--jobs {args.jobs}: at least one run at a time")
+    for word, number in (("--jobs", args.jobs), ("--gpu-jobs", args.gpu_jobs)):
+        if number is not None and number < 1:
+            parser.error(f"{word} {number}: at least one run at a time")
+    if not re.fullmatch(r"blas|auto|cuda(:\d+)?", args.device):
+        parser.error(f"--device is blas, auto, cuda or cuda:1 (the second GPU), not {args.device}")
     if args.max_time is not None and not args.max_time > 0:
         parser.error(f"--max-time {args.max_time:g}: a number of seconds above 0")
     args.names = [n for n in MODULES if n in wanted]
@@ -127,7 +135,10 @@ class Book(Page):
             found = self.numbers(name)
             if found:
                 made = found["made"]
-                lines.append([f"[{name}](#{name})", made["runs"], seconds(made["core_seconds"]), made["scale"], made["machine"]])
+                gpu = made.get("gpu")
+                time = [seconds(made["core_seconds"])] + ([f"{seconds(gpu['seconds'])} on the GPU"] if gpu else [])
+                lines.append([f"[{name}](#{name})", made["runs"], ", ".join(time), made["scale"],
+                              ", ".join([made["machine"]] + ([gpu["machine"]] if gpu else []))])
         head = ["experiment", "runs of `sgfs`", "time on one core, all runs together", "scale", "machine"]
         if lines:
             self.write("contents", table(head, lines))
@@ -139,8 +150,13 @@ def legible(found):
 
 
 def footnote(made):
+    gpu, here = made.get("gpu"), f"{seconds(made['core_seconds'])} of one core in all, {min(made['jobs'], made['runs'])} side by side"
+    there = ""
+    if gpu:
+        here = f"{made['runs'] - gpu['runs']} on cores, {here}"
+        there = f"; {gpu['runs']} on a GPU, {seconds(gpu['seconds'])} in all, {gpu['jobs']} side by side, {gpu['machine']}"
     return (f"*`experiments/run.sh {made['name']}`, {made['scale']} scale: {made['runs']} runs of {made['version']}, "
-            f"{seconds(made['core_seconds'])} of one core in all, {min(made['jobs'], made['runs'])} side by side, {made['machine']}; data: {made['data']}.*")
+            f"{here}, {made['machine']}{there}; data: {made['data']}.*")
 
 
 def perform(name, module, args):
@@ -150,9 +166,23 @@ def perform(name, module, args):
         for record in lab.work.glob("*.record.json"):
             record.unlink()
     found = module.run(lab)
-    found["made"] = {"name": name, "scale": lab.scale, "runs": lab.made, "core_seconds": lab.wall, "jobs": lab.side_by_side,
-                     "machine": " and ".join(sorted(lab.machines)), "version": lab.version, "data": found.pop("data")}
+    found["made"] = {"name": name, "scale": lab.scale, **how(lab.made), "version": lab.version, "data": found.pop("data")}
     return rounded(found)
+
+
+def how(records):
+    """Where and in what time runs were made, now or before: those on cores, and below "gpu" those on a GPU."""
+    there, here = [r for r in records if r["gpu"]], [r for r in records if not r["gpu"]]
+    made = {"runs": len(records), "core_seconds": sum(r["wall"] for r in here), "jobs": at_once(here),
+            "machine": " and ".join(sorted({r["machine"] for r in records}))}
+    if there:
+        made["gpu"] = {"runs": len(there), "seconds": sum(r["wall"] for r in there), "jobs": at_once(there),
+                       "machine": " and ".join(sorted({r["gpu"] for r in there}))}
+    return made
+
+
+def at_once(records):
+    return max((min(r["side_by_side"], len(records)) for r in records), default=0)
 
 
 def main():

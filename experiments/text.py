@@ -105,6 +105,20 @@ def table(head, rows):
     return "\n".join(lines + ["| " + " | ".join(map(str, r)) + " |" for r in rows])
 
 
+def devices(head, rows, runs, at):
+    """A table with one more column, "on", that says for the run of each row whether a core or a GPU made it: where a GPU
+    made some."""
+    if not any(r.get("where") == "GPU" for r in runs):
+        return head, rows
+    return ([*head[:at], "on", *head[at:]],
+            [[*row[:at], r.get("where", ""), *row[at:]] for row, r in zip(rows, runs)])
+
+
+def clock(runs):
+    """What seconds on an axis are of."""
+    return "seconds of one core" + ("; SGFS-f: of a GPU" if any(r.get("where") == "GPU" for r in runs) else "")
+
+
 def seconds(s):
     """A time with two digits and its unit."""
     if s is None or not math.isfinite(s):

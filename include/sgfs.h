@@ -185,14 +185,22 @@ typedef struct sgfs_data sgfs_data;
  * files of a sketch (below) nothing but draws can be had. */
 SGFS_API sgfs_data *sgfs_data_open(const char *path, const sgfs_config *cfg, sgfs_err *err);
 
+/* Numbers that lie in the memory of a GPU, one row of them after another. */
+typedef struct sgfs_device_array {
+    const void *cells; /* an address there, after all that writes it is done or in a stream of
+                          CUDA's; NULL: there is no such array */
+    const char *type;  /* "f64", "f32", "i64", "i32", "i16", "i8", "u8", "u16" or "u32" */
+    int64_t stride;    /* numbers from one row to the next; 0: no others lie between */
+} sgfs_device_array;
+
 /* The caller's arrays, borrowed: they must outlive the data handle and must not change. */
 typedef struct sgfs_arrays {
-    size_t size; /* sizeof(sgfs_arrays): tells versions apart; or 0, for the fields of 0.1 */
+    size_t size; /* sizeof(sgfs_arrays): tells versions apart; or 0, for the fields before device */
     int64_t rows, cols;
-    const double *x;          /* rows x cols, row-major; exactly one of x, x32 and csr_start */
-    const float *x32;         /* rows x cols, row-major; or NULL */
-    int64_t row_stride;       /* elements from one row to the next; 0 means cols */
-    const double *y;          /* rows */
+    const double *x;    /* rows x cols, row-major; exactly one of x, x32, csr_start and device_x */
+    const float *x32;   /* rows x cols, row-major; or NULL */
+    int64_t row_stride; /* elements from one row to the next; 0 means cols */
+    const double *y;    /* rows */
     const char *const *names; /* cols column names, or NULL for x1, x2, ... */
     const char *target_name;  /* or NULL for "y" */
     /* Rows without their zeros: row i has csr_value[k] in column csr_col[k] (from 0, increasing),
@@ -202,6 +210,11 @@ typedef struct sgfs_arrays {
     const double *csr_value;
     const double *weights;  /* rows: how often each row counts, 0 or more; or NULL for once */
     const double *exposure; /* rows: above 0, for models of counts; or NULL */
+    /* The GPU on which the arrays below lie, "cuda" or "cuda:1"; NULL: there are none. The rows
+     * stay there (docs/gpu.md), and each of the others, a number for each row, stands for that of
+     * its name above and comes to the host. They are looked at only where `size` is given. */
+    const char *device;
+    sgfs_device_array device_x, device_y, device_weights, device_exposure;
 } sgfs_arrays;
 SGFS_API sgfs_data *sgfs_data_wrap(const sgfs_arrays *arrays, const sgfs_config *cfg,
                                    sgfs_err *err);

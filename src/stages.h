@@ -42,11 +42,23 @@ typedef struct sgfs_batch {
     const double *weight; /* n, how often each row counts; NULL: once. (Rows of a minibatch come in
                              * proportion to their weights: there it is always NULL.) */
     const double *offset; /* n, part of the linear predictor: log exposure; NULL: 0 */
+    const struct sgfs_afar *afar; /* of a pass that a device makes; NULL: vectors are the host's */
     int64_t row; /* number of the first row in the data, from 1, where the others follow it; 0: they
                   * do not */
     double total; /* rows of the data, or the sum of their weights: N of the formulas */
     double gamma; /* Cov(N gbar) = (gamma - 1) N Cov(g): belongs to the way the rows were drawn */
 } sgfs_batch;
+
+/* A batch of a pass or of predictions that a device makes (posterior/far_pass.h): its weights and
+ * all other vectors that go with it lie in the device's memory, y excepted, which is not looked
+ * at. */
+typedef struct sgfs_afar {
+    const double *theta;  /* D, or K x D */
+    const double *target; /* n: what the model makes of each y (far_target of model.h); NULL: they
+                           * are not known, for `predict` */
+    double *loglik;       /* n: log density of the targets, which `predict` fills in here as well;
+                           * or NULL */
+} sgfs_afar;
 
 /* How the scores of one parameter block are handed over. */
 typedef enum sgfs_score_form {
@@ -209,6 +221,11 @@ typedef struct sgfs_model_kind {
     void (*many)(const sgfs_model *m, const sgfs_batch *b, const sgfs_places *at);
     /* Doubles that it wants for K places and n rows. */
     int64_t (*many_scratch)(const sgfs_model *m, int64_t count, int64_t n);
+    /* Of a batch that is afar, whose scores are errors times rows of x: errors E (n x (K rows of
+     * the block)) and log densities loglik (n x K) at K places, both there; brief: E is room, and
+     * may be anything. NULL: `scores` says them place by place. */
+    void (*errors)(const sgfs_model *m, const sgfs_batch *b, int64_t K, bool brief, double *E,
+                   double *loglik);
     const sgfs_glm_kind *glm; /* for a device that has all rows; NULL: the host makes these sums */
     /* From the scale the chain lives on to the user's; NULL: they are the same. */
     void (*to_user)(const sgfs_model *m, const double *theta, double *user);

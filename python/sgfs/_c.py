@@ -97,6 +97,14 @@ class sgfs_progress(Structure):
 sgfs_progress_fn = CFUNCTYPE(None, POINTER(sgfs_progress), c_void_p)
 
 
+class sgfs_device_array(Structure):
+    _fields_ = [
+        ("cells", c_void_p),
+        ("type", c_char_p),
+        ("stride", c_int64),
+    ]
+
+
 class sgfs_arrays(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -113,6 +121,11 @@ class sgfs_arrays(Structure):
         ("csr_value", POINTER(c_double)),
         ("weights", POINTER(c_double)),
         ("exposure", POINTER(c_double)),
+        ("device", c_char_p),
+        ("device_x", sgfs_device_array),
+        ("device_y", sgfs_device_array),
+        ("device_weights", sgfs_device_array),
+        ("device_exposure", sgfs_device_array),
     ]
 
 
@@ -615,6 +628,7 @@ STRUCTS = {
     "sgfs_err": sgfs_err,
     "sgfs_option_info": sgfs_option_info,
     "sgfs_progress": sgfs_progress,
+    "sgfs_device_array": sgfs_device_array,
     "sgfs_arrays": sgfs_arrays,
     "sgfs_rows": sgfs_rows,
     "sgfs_user_model": sgfs_user_model,

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Rows, whatever they are in: arrays, sparse matrices, tables of several libraries, files.
 
-    arrays of numbers       borrowed by the library as they lie in memory (sgfs_data_wrap)
+    arrays of numbers       borrowed by the library as they lie in memory (sgfs_data_wrap), in that
+                            of a GPU, too (_dlpack.py)
     tables with named,      written to a spool: a file without a name, which the library reads as
     typed columns           it reads any other, with the same columns, words and recipes
     names of files          handed on
@@ -20,7 +21,7 @@ from typing import Any, Callable, Iterator, Mapping, Protocol
 
 import numpy as np
 
-from . import _c, _tables
+from . import _c, _dlpack, _tables
 from ._errors import DataError, UsageError
 from ._library import Config, Handle, opened
 
@@ -110,16 +111,12 @@ class Arrays:
                 keep.append(array)
                 _point(arrays, field, array)
         else:
-            _point(arrays, "x" if x.dtype == np.float64 else "x32", x)
-            arrays.row_stride = x.strides[0] // x.itemsize if x.shape[0] > 1 else 0
+            _point_rows(arrays, x)
         if self.y is not None:
             _point(arrays, "y", self.y)
         for name, value in self.beside.items():
             _point(arrays, name, value)
-        if self.names is not None:
-            texts = [name.encode() for name in self.names]
-            keep.append(texts)
-            arrays.names = (ctypes.c_char_p * len(texts))(*texts)
+        _name(arrays, self.names, keep)
         return opened("sgfs_data_wrap", "sgfs_data_free", ctypes.byref(arrays), config,
                       keep=(keep, arrays))
 
@@ -137,6 +134,61 @@ class Arrays:
                 _tables.write_columns({**columns, **self.beside}, stream)
             stream.flush()
             yield name
+
+
+class OnGpu:
+    """Features, or what goes with them, as arrays in the memory of a GPU, where rows stay."""
+
+    def __init__(self, x: Any, y: Any, beside: Mapping[str, Any], names: list[str] | None) -> None:
+        self.options: dict[str, Any] = {}
+        self.names = names
+        self.arrays = {name: value for name, value in (("x", x), ("y", y), *beside.items()) if value is not None}
+        gpus = {gpu for gpu in map(_dlpack.gpu_of, self.arrays.values()) if gpu is not None}
+        if len(gpus) > 1:
+            raise UsageError("The arrays lie on the GPUs " + " and ".join(map(str, sorted(gpus))) +
+                             ": move them to one.")
+        if _holds_words(None if _dlpack.gpu_of(y) is not None else y):
+            raise UsageError("Labels that are words are for rows in the host's memory: number them, "
+                             "as in (y == \"yes\").astype(float).")
+        self.gpu = gpus.pop()
+
+    def open(self, config: Config) -> Handle:
+        arrays = _c.sgfs_arrays(size=ctypes.sizeof(_c.sgfs_arrays), device=f"cuda:{self.gpu}".encode())
+        keep: list[Any] = []
+        for name, value in self.arrays.items():
+            if _dlpack.gpu_of(value) is not None:
+                keep.append(self._lend(arrays, name, value))
+            elif name == "x":
+                keep.append(_point_rows(arrays, Arrays._dense(_array(value))))
+            else:
+                keep.append(_numbers(name, value, arrays.rows))
+                _point(arrays, name, keep[-1])
+        _name(arrays, self.names, keep)
+        return opened("sgfs_data_wrap", "sgfs_data_free", ctypes.byref(arrays), config,
+                      keep=(keep, arrays))
+
+    def _lend(self, arrays: Any, name: str, value: Any) -> _dlpack.Lent:
+        lent = _dlpack.Lent("the rows" if name == "x" else name, value)
+        shape = lent.shape
+        if name == "x":
+            if len(shape) not in (1, 2):
+                raise DataError(f"The rows must be an array of two dimensions, and this has {len(shape)}.")
+            arrays.rows, arrays.cols = shape[0], shape[1] if len(shape) > 1 else 1
+            if self.names is not None and len(self.names) != arrays.cols:
+                raise UsageError(f"names has {len(self.names)} names, and the array {arrays.cols} columns.")
+            if arrays.rows == 0:
+                raise DataError("The array has no rows.")
+        elif shape not in ((arrays.rows,), (arrays.rows, 1)):
+            raise DataError(f"{name}: has the shape {shape}, and there are {arrays.rows} rows.")
+        setattr(arrays, f"device_{name}",
+                _c.sgfs_device_array(cells=lent.address, type=lent.type.encode(), stride=lent.stride))
+        return lent
+
+    @contextlib.contextmanager
+    def file(self) -> Iterator[str]:
+        raise UsageError("Predictions are the processor's: hand over the rows as an array of NumPy "
+                         "(X.cpu().numpy() of torch, X.get() of CuPy, numpy.asarray(X) of JAX).")
+        yield ""
 
 
 class Table:
@@ -202,6 +254,20 @@ def _point(arrays: Any, field: str, array: Any) -> None:
     setattr(arrays, field, ctypes.cast(array.ctypes.data, FIELDS[field]))
 
 
+def _point_rows(arrays: Any, x: Any) -> Any:
+    arrays.rows, arrays.cols = x.shape
+    _point(arrays, "x" if x.dtype == np.float64 else "x32", x)
+    arrays.row_stride = x.strides[0] // x.itemsize if x.shape[0] > 1 else 0
+    return x
+
+
+def _name(arrays: Any, names: list[str] | None, keep: list[Any]) -> None:
+    if names is not None:
+        texts = [name.encode() for name in names]
+        keep.append(texts)
+        arrays.names = (ctypes.c_char_p * len(texts))(*texts)
+
+
 def _as_float(what: str, array: Any) -> Any:
     try:
         if array.dtype.kind in "cMm":
@@ -244,6 +310,11 @@ def source_of(data: Any, y: Any = None, beside: Mapping[str, Any] | None = None,
         if names is not None:
             raise UsageError("names are for arrays; files have their columns' names.")
         return Files([os.fspath(item) for item in data])
+    if any(_dlpack.gpu_of(value) is not None for value in (data, y, *beside.values())):
+        if _dlpack.gpu_of(data) is None and (_tables.is_table(data) or hasattr(data, "tocsr")):
+            raise UsageError("A target on a GPU goes with rows in an array: with a table in the host's "
+                             "memory, or sparse rows, hand over y.cpu() of torch, y.get() of CuPy.")
+        return OnGpu(data, y, beside, names)
     data = _tables.of_one_column(data)
     if _tables.is_table(data):
         return Table(data, y, beside, names)

@@ -27,7 +27,8 @@ KINDS = ("mean", "interval", "draws", "label", "scores")
 # Keyword arguments that go by other names than the options of "predict": those of `sgfs predict`.
 BORROWED = {name: key for name, key in (
     ("target", "data.target"), ("delimiter", "data.delimiter"), ("header", "data.header"),
-    ("seed", "run.seed"), ("threads", "run.threads"), ("labels", "data.labels"),
+    ("seed", "run.seed"), ("threads", "run.threads"), ("device", "run.device"),
+    ("labels", "data.labels"),
     ("zero_based", "data.zero_based"), ("part", "data.part"), ("limit", "data.limit"),
     ("new_words", "data.new_words"), ("na", "data.na"), ("interval", "summary.interval"))}
 DEFAULT = (0.05, 0.5, 0.95)

@@ -62,7 +62,7 @@ def prepare(model: Any, data: Any, y: Any, options: dict[str, Any]) -> tuple[Ori
     source = _inputs.source_of(data, y, beside, None if names is None else list(map(str, names)))
     if options.get("target") is not None and "target" in source.options:
         raise UsageError("The target is given twice: as y, and as a name.")
-    if options.get("target") is not None and isinstance(source, _inputs.Arrays):
+    if options.get("target") is not None and isinstance(source, (_inputs.Arrays, _inputs.OnGpu)):
         raise UsageError("target names a column of a table or a file; the target of an array is "
                          "given as y.")
     origin = Origin(model if isinstance(model, Model) else os.fspath(model), source, options)
@@ -88,7 +88,8 @@ def sample(model: str | Model | PathLike, data: Any, y: Any = None, *,
     ----------
     model : the name of a model (`sgfs.models()`), a shared object (.so), or an `sgfs.Model`
     data : rows. An array of NumPy or a sparse matrix of SciPy holds the features, and y the target;
-        float64 in C order is not copied, and must not change while the fit is in use. A table
+        float64 in C order is not copied, and must not change while the fit is in use. Arrays of
+        torch, CuPy or JAX on a GPU stay there. A table
         (pandas, polars, Arrow, DuckDB, a dict of columns) has the target as one of its columns, or
         in y; columns of words become 0 and 1 for each word. A string, a path or a list of them
         names files, also by a pattern ("part-*.csv").

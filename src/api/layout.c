@@ -22,6 +22,7 @@ static const struct {
     const char *name, *text;
 } rows[] = {SIZE(sgfs_err),
             SIZE(sgfs_option_info),
+            SIZE(sgfs_device_array),
             SIZE(sgfs_arrays),
             SIZE(sgfs_rows),
             SIZE(sgfs_user_model),

@@ -227,8 +227,7 @@ static sgfs_status validate(sgfsi_chain *w, bool kept, const sgfsi_output *out, 
 static void record(sgfsi_chain *w, const sgfs_iteration *now, const sgfsi_output *out) {
     bool after = now->t > now->warmup, counts = now->want_lp && !w->sampler.exploring;
     if (w->status == SGFS_OK) /* the NaN of a device that has failed may be seen here first */
-        w->status =
-            sgfsi_device_explain(w->sampler.model->ctx.device, check_place(w, &w->err), &w->err);
+        w->status = sgfsi_model_explain(w->sampler.model, check_place(w, &w->err), &w->err);
     if (w->status == SGFS_OK) /* in warm-up too: sgfs_run_theta shows it */
         sgfsi_model_to_user(w->sampler.model, w->theta, w->user);
     if (w->status == SGFS_OK && after && !w->sampler.exploring) {
@@ -250,7 +249,7 @@ bool sgfsi_chain_step(sgfsi_chain *w, int64_t count, const sgfsi_output *out) {
     sgfs_status status = w->sampler.kind->step_together != NULL
                              ? w->sampler.kind->step_together(&w->sampler, &now, &w->err)
                              : sgfsi_ahead_step(&w->sampler, &now, w->theta, w->stats, &w->err);
-    status = sgfsi_device_explain(w->sampler.model->ctx.device, status, &w->err);
+    status = sgfsi_model_explain(w->sampler.model, status, &w->err);
     bool fine = status != SGFS_ESTOPPED;
     sgfs_err err; /* long: copied only where there is something in it */
     if (status != SGFS_OK) err = w->err;

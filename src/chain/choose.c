@@ -135,6 +135,18 @@ static bool tunes(const sgfs_config *cfg) {
     return false;
 }
 
+/* Multiplications of one place in a product over all rows. */
+static double pass_cost(const sgfs_model *m) {
+    double N = (double)m->data->N, D = (double)m->D, R = (double)m->block[0].rows;
+    return N * (D + 20 * R) + D * D + 30000;
+}
+
+/* Rows that a GPU has, and sums over, come here one call at a time: all of them there are faster
+ * than few of them here, unless they are very many. */
+static bool are_far(const sgfs_model *m) {
+    return sgfsi_data_is_far(m->data) && m->kept != NULL && enough * pass_cost(m) <= MOST_WORK;
+}
+
 static field look_around(sgfsi_plan *plan, const sgfs_model *m, bool exact) {
     const sgfs_config *cfg = plan->cfg;
     field f = {.plan = plan,
@@ -151,6 +163,7 @@ static field look_around(sgfsi_plan *plan, const sgfs_model *m, bool exact) {
         /* networks: chains that begin at one mode would agree, whatever others there are */
         if (m->kind->redundant && i != TREES && i != SCORING) continue;
         if (i == TREES && !exact && tunes(cfg)) continue;
+        if (i == ROWS && are_far(m)) continue;
         try_candidate(&f, i);
     }
     return f;
@@ -182,13 +195,7 @@ static sgfs_status refuse(const field *f, sgfs_err *err) {
 
 /* ---- what they cost -------------------------------------------------------------------------- */
 
-/* Multiplications of one place in a product over all rows. */
-static double pass_cost(const sgfs_model *m) {
-    double N = (double)m->data->N, D = (double)m->D, R = (double)m->block[0].rows;
-    return N * (D + 20 * R) + D * D + 30000;
-}
-
-/* The same of a network: a gradient, with an exponential for each unit and row. Scores that are no
+/* pass_cost of a network: a gradient, with an exponential for each unit and row. Scores that are no
  * product (drbm's) are made one by one, class by class. */
 static double network_pass(const sgfs_model *m) {
     double N = (double)m->data->N, D = (double)m->D, units = 0, single = 0;

@@ -42,7 +42,7 @@ static sgfs_status open_chains(sgfs_run *run, sgfs_err *err) {
         run->chain[c].sampler.first = c > 0 ? &run->chain[0].sampler : NULL;
         status = sgfsi_chain_open(&run->chain[c], run->model, &run->plan, err);
         status = sgfsi_arena_explain(&run->chain[c].arena, status, err);
-        status = sgfsi_device_explain(run->model->ctx.device, status, err);
+        status = sgfsi_model_explain(run->model, status, err);
         if (run->chain[0].sampler.fallback[0] != '\0') break;
         if (status == SGFS_OK) status = sgfsi_rehearse_room(run, c + 1, &used, err);
     }
@@ -71,7 +71,7 @@ static void say_device(const sgfs_run *run) {
     const sgfsi_context *ctx = &run->model->ctx;
     const sgfs_sampler_kind *sampler = run->plan.kinds.sampler;
     const sgfsi_log *log = sgfsi_config_log(run->cfg);
-    bool passes = run->model->kept != NULL;
+    bool passes = run->model->kept != NULL || run->model->far_rows != NULL;
     if (ctx->device == ctx->near || !sampler->full_data || (passes && !sampler->few_rows)) return;
     if (passes)
         sgfsi_say(

@@ -3,6 +3,7 @@
  * column looked through once (finite? constant? mean and spread?), standardising decided.
  */
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "files/formula/formula.h"
 #include "files/sketch/sketch.h"
 #include "files/transform/transform.h"
+#include "rows/far.h"
 #include "rows/fingerprint.h"
 
 const sgfs_option sgfsi_data_options[] = {
@@ -228,6 +230,13 @@ static sgfs_status transform(sgfs_data *d, sgfsi_recipe **r, const double **weig
     const sgfsi_beside beside = {d->y, *weights, *exposure};
     sgfsi_transformed done = {.rows = d->N};
     sgfs_status status = sgfsi_recipe_new(r, cfg, &d->table, false, &own);
+    bool na = sgfsi_na_of(cfg) != SGFSI_NA_ERROR;
+    if (status == SGFS_OK && sgfsi_data_is_far(d) &&
+        (na || sgfsi_recipe_looks(*r) > 0 || !sgfsi_recipe_selects(*r)))
+        status = sgfsi_fail(&own, SGFS_EUSAGE,
+                            "rows on a GPU stay as they are: --drop leaves columns out, and "
+                            "--split, --limit and --keep-classes rows. Change them there before "
+                            "you hand them over, or hand over rows in the host's memory.");
     if (status == SGFS_OK && !sgfsi_recipe_is_empty(*r))
         status = sgfsi_recipe_table(*r, &d->table, &beside, single, &done, &own);
     if (status == SGFS_OK) d->N = done.rows;
@@ -300,6 +309,7 @@ static sgfs_status finish(sgfs_data *d, const double *weights, const double *exp
     if (status == SGFS_OK && d->p == 0)
         status = sgfsi_fail(err, SGFS_EDATA,
                             "%s: no feature columns are left and there is no intercept.", d->path);
+    if (status == SGFS_OK) status = sgfsi_far_keep(d, err);
     if (status == SGFS_OK && spec.terms > 0) status = sgfsi_groups_open(d, &spec, &words, err);
     if (status == SGFS_OK) status = sgfsi_data_extras(d, weights, exposure, err);
     if (status == SGFS_OK) status = sgfsi_data_weigh(d, err);
@@ -458,6 +468,10 @@ static sgfs_status choose_groups(sgfsi_table *t, const sgfs_config *cfg, sgfs_er
     if (t->type == SGFSI_CSR)
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "(arrays): sparse rows have no columns that group them.");
+    if (t->device != NULL)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "(arrays): effects of groups are the processor's: hand over rows in the "
+                          "host's memory, not on a GPU.");
     unsigned char *mark = calloc((size_t)t->cols + 1, 1);
     t->role = malloc((size_t)t->cols + 1);
     sgfs_status status = mark != NULL && t->role != NULL
@@ -469,14 +483,15 @@ static sgfs_status choose_groups(sgfsi_table *t, const sgfs_config *cfg, sgfs_er
     return status;
 }
 
-static sgfs_status wrap(sgfs_data *d, const sgfs_arrays *a, const sgfs_config *cfg, sgfs_err *err) {
+static sgfs_status wrap(sgfs_data *d, sgfs_arrays *a, const sgfs_config *cfg, sgfs_err *err) {
     sgfsi_table *t = &d->table;
-    int given = (a->x != NULL) + (a->x32 != NULL) + (a->csr_start != NULL);
+    bool there = a->device != NULL && a->device_x.cells != NULL;
+    int given = (a->x != NULL) + (a->x32 != NULL) + (a->csr_start != NULL) + there;
     if (a->rows < 1 || a->cols < 0 || a->cols > INT32_MAX - 1 || given != 1 ||
         (a->row_stride != 0 && a->row_stride < a->cols)) {
         return sgfsi_fail(err, SGFS_EUSAGE,
-                          "sgfs_data_wrap: needs at least one row, exactly one of x, x32 and "
-                          "csr_start, and a row_stride of 0 or at least cols.");
+                          "sgfs_data_wrap: needs at least one row, exactly one of x, x32, "
+                          "csr_start and device_x, and a row_stride of 0 or at least cols.");
     }
     if (sgfsi_config_text(cfg, "data.amount")[0] != '\0')
         return sgfsi_fail(err, SGFS_EUSAGE,
@@ -492,8 +507,14 @@ static sgfs_status wrap(sgfs_data *d, const sgfs_arrays *a, const sgfs_config *c
     t->type = a->x != NULL ? SGFSI_F64 : a->x32 != NULL ? SGFSI_F32 : SGFSI_CSR;
     t->cells = a->x != NULL ? (const void *)a->x : (const void *)a->x32;
     t->csr = (sgfs_csr){.start = a->csr_start, .col = a->csr_col, .value = a->csr_value};
-    sgfs_status status =
-        t->type == SGFSI_CSR ? check_csr(a, sgfsi_na_of(cfg) != SGFSI_NA_ERROR, err) : SGFS_OK;
+    sgfs_status status = SGFS_OK;
+    if (t->type == SGFSI_CSR && !there)
+        status = check_csr(a, sgfsi_na_of(cfg) != SGFSI_NA_ERROR, err);
+    if (status == SGFS_OK && a->device != NULL) status = sgfsi_far_open(d, a, err);
+    if (there) {
+        t->cells = a->device_x.cells;
+        t->row_stride = a->device_x.stride != 0 ? a->device_x.stride : a->cols;
+    }
     if (status != SGFS_OK) return status;
     d->y = a->y;
     d->has_target = a->y != NULL;
@@ -507,8 +528,10 @@ static sgfs_status wrap(sgfs_data *d, const sgfs_arrays *a, const sgfs_config *c
     t->named = a->names != NULL;
     status = choose_groups(t, cfg, err);
     if (status != SGFS_OK) return status;
-    sgfsi_fingerprint_arrays(d, a->weights, a->exposure);
-    return finish(d, a->weights, a->exposure, cfg, err);
+    if (!there) sgfsi_fingerprint_arrays(d, a->weights, a->exposure);
+    status = finish(d, a->weights, a->exposure, cfg, err);
+    if (there && status == SGFS_OK) sgfsi_fingerprint_arrays(d, a->weights, a->exposure);
+    return status;
 }
 
 sgfs_data *sgfs_data_wrap(const sgfs_arrays *arrays, const sgfs_config *cfg, sgfs_err *err) {
@@ -516,14 +539,18 @@ sgfs_data *sgfs_data_wrap(const sgfs_arrays *arrays, const sgfs_config *cfg, sgf
         sgfsi_fail(err, SGFS_EUSAGE, "sgfs_data_wrap: arrays and a config are needed.");
         return NULL;
     }
-    if (arrays->size != 0 && arrays->size != sizeof *arrays) {
+    sgfs_arrays own = {.size = 0};
+    const size_t before = offsetof(sgfs_arrays, device); /* as it was without arrays on a GPU */
+    size_t size = arrays->size != 0 ? arrays->size : before;
+    if (size != before && size != sizeof *arrays) {
         sgfsi_fail(err, SGFS_EUSAGE,
                    "sgfs_data_wrap: arrays.size is neither 0 nor sizeof(sgfs_arrays); was the "
                    "program compiled with a newer header?");
         return NULL;
     }
+    memcpy(&own, arrays, size);
     sgfs_data *d = new_data("(arrays)", cfg, err);
-    if (d != NULL && wrap(d, arrays, d->cfg, err) != SGFS_OK) {
+    if (d != NULL && wrap(d, &own, d->cfg, err) != SGFS_OK) {
         sgfs_data_free(d);
         return NULL;
     }

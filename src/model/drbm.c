@@ -139,6 +139,7 @@ static sgfs_status open_drbm(sgfs_model *m, sgfs_err *err) {
     m->room_per_row = s->H + s->K;
     m->curvature_scratch_per_row = sgfsi_outcomes_scratch(m);
     m->outcomes = s->K;
+    m->far_target = sgfsi_labels_far_target;
     sgfsi_json_int(m->saved, "hidden", s->H);
     sgfsi_json_flag(m->saved, "exchangeable", true); /* diagnostics/advice.c */
     if (m->restored == NULL) caution(m, s);
@@ -171,10 +172,10 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
     double *own = scratch + b->n * is->H, *S = scratch;
     const double *there = sgfsi_model_there(m, theta, b, &S);
     (void)err;
-    find_classes(m, b->n, b->y, own);
+    if (b->afar == NULL) find_classes(m, b->n, b->y, own);
     sgfsi_gemm_nt(dev, b->n, is->H, is->p, 1.0, b->x, there, 0.0, S);
     sgfsi_boltzmann machine = machine_at(is, there, b->n, S);
-    machine.own = own;
+    machine.own = b->afar != NULL ? b->afar->target : own;
     machine.loglik = s->loglik;
     if (s->block != NULL) {
         bool vector = is->H == 1 && b->room != NULL;
@@ -194,6 +195,7 @@ static void predict(const sgfs_model *m, const double *theta, const sgfs_batch *
     sgfsi_gemm_nt(m->ctx.device, b->n, is->H, is->p, 1.0, b->x, theta, 0.0, scratch);
     sgfsi_boltzmann machine = machine_at(is, theta, b->n, scratch);
     machine.P = out;
+    if (b->afar != NULL) machine.own = b->afar->target, machine.loglik = b->afar->loglik;
     sgfsi_boltzmann_of(m->ctx.device, &machine);
 }
 

@@ -3,6 +3,7 @@
  */
 #include "model/kept.h"
 
+#include <math.h>
 #include <string.h>
 
 static void drop_glm(const void *user, void *glm) {
@@ -30,10 +31,42 @@ static bool read_targets(const sgfs_model *m, double *y, double *constant) {
     return true;
 }
 
+/* Of a kind whose passes a device may make block by block. */
+static sgfs_status open_far_rows(sgfs_model *m, sgfs_err *err) {
+    const sgfs_data *d = m->data;
+    const sgfs_device *dev = m->ctx.device;
+    const int64_t N = d->N, vectors = d->weight != NULL ? 3 : 1;
+    bool can = m->far_target != NULL && m->gatherer.kept != NULL && d->has_target &&
+               d->elsewhere == NULL && d->groups == NULL && m->ctx.comm->size == 1 &&
+               dev->ops->scale_rows != NULL;
+    if (!can || 2.0 * 8 * (double)(N * vectors) > dev->ops->room(dev)) return SGFS_OK;
+    sgfsi_arena own = {NULL};
+    sgfsi_far_rows *rows = sgfsi_arena_alloc(&m->arena, 1, sizeof *rows);
+    double *row = SGFSI_DOUBLES(&own, N), *there = sgfsi_device_room(dev, N * vectors, &m->arena);
+    bool made = rows != NULL && row != NULL && there != NULL;
+    if (made) {
+        *rows = (sgfsi_far_rows){.target = there};
+        sgfsi_data_rows_range(d, 0, N, NULL, row);
+        for (int64_t i = 0; i < N; i++) row[i] = m->far_target(m, row[i]);
+        sgfsi_put(dev, N, row, rows->target);
+        m->far_rows = rows;
+    }
+    if (made && d->weight != NULL) {
+        rows->weight = there + N;
+        rows->root = there + 2 * N;
+        sgfsi_put(dev, N, d->weight, rows->weight);
+        for (int64_t i = 0; i < N; i++) row[i] = sqrt(d->weight[i]);
+        sgfsi_put(dev, N, row, rows->root);
+    }
+    sgfsi_arena_free(&own);
+    if (made) return SGFS_OK;
+    return sgfsi_device_explain(dev, sgfsi_fail_memory(err, "the targets"), err);
+}
+
 sgfs_status sgfsi_kept_open(sgfs_model *m, sgfs_err *err) {
     const sgfs_data *d = m->data;
     const sgfs_device *dev = m->ctx.device;
-    if (!fits(m)) return SGFS_OK;
+    if (!fits(m)) return open_far_rows(m, err);
     sgfsi_arena own = {NULL};
     sgfsi_kept *kept = sgfsi_arena_alloc(&m->arena, 1, sizeof *kept);
     double *y = SGFSI_DOUBLES(&own, d->N), constant = 0;

@@ -12,8 +12,15 @@ typedef struct sgfsi_kept {
     double constant; /* of all rows' log density */
 } sgfsi_kept;
 
-/* m->kept, where its device keeps its rows, and all of them belong to the data; else it stays
- * NULL. */
+/* What else a pass that a device makes block by block wants of all rows (posterior/far_pass.h), in
+ * the device's memory. */
+typedef struct sgfsi_far_rows {
+    double *target;        /* N: far_target of each */
+    double *weight, *root; /* N, and their square roots; NULL: each row counts once */
+} sgfsi_far_rows;
+
+/* m->kept and m->far_rows, where its device keeps its rows; for the former all of them belong to
+ * the data. Else they stay NULL. */
 sgfs_status sgfsi_kept_open(sgfs_model *m, sgfs_err *err);
 /* The link's sums at K places (theta: K x D): loglik (K), G (K x D; NULL: not wanted) and, for the
  * first of them, info (D x D lower; or NULL). They say what rows say after sgfsi_kept_finish of

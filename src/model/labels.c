@@ -177,6 +177,10 @@ double sgfsi_labels_odds(const sgfs_model *m) {
     return m->events > 0 && others > 0 ? fabs(log(others / m->events)) : 0;
 }
 
+double sgfsi_labels_far_target(const sgfs_model *m, double y) {
+    return (double)sgfsi_labels_class(&m->labels, y);
+}
+
 sgfs_status sgfsi_labels_open(sgfs_model *m, int64_t most, sgfs_err *err) {
     const sgfsi_json *before = m->restored != NULL ? sgfsi_json_get(m->restored, "labels") : NULL;
     int64_t count = before != NULL ? sgfsi_json_length(before) : 0;

@@ -24,6 +24,9 @@ static inline int64_t sgfsi_labels_class(const sgfsi_labels *l, double y) {
     return coded && (double)(int64_t)y == y ? l->code[(int64_t)y] : sgfsi_labels_find(l, y);
 }
 
+/* The same as far_target of a model (model.h). */
+double sgfsi_labels_far_target(const sgfs_model *m, double y);
+
 /* While opening a model: find the labels in its data (or take those it had before: "labels" of
  * m->restored; or, for data that are yet to be made, number them: "classes" of m->restored) and
  * remember them in m->saved. most: how many there may be. */

@@ -213,6 +213,7 @@ static void finish(sgfs_model *m, sgfsi_mlp *s) {
     m->room_per_row = sgfsi_network_scratch(&s->net) + last_layer(s)->out;
     m->curvature_scratch_per_row = sgfsi_outcomes_scratch(m);
     m->outcomes = is_gaussian(s) ? SGFSI_NORMAL_OUTCOMES : m->labels.count;
+    if (s->readout == &sgfsi_readout_softmax) m->far_target = sgfsi_labels_far_target;
     bool plain = s->net.layers == 1;
     if (is_gaussian(s)) {
         const sgfsi_column *y = &m->data->target;
@@ -297,9 +298,19 @@ static sgfs_status scores(const sgfs_model *m, const double *theta, const sgfs_b
 static void predict(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *out,
                     double *scratch) {
     const sgfsi_mlp *s = m->state;
-    double *eta = scratch + b->n * sgfsi_network_scratch(&s->net);
+    double *eta = b->afar != NULL ? out : scratch + b->n * sgfsi_network_scratch(&s->net);
     sgfsi_network_forward(&s->net, m->ctx.device, theta, b, NULL, eta, scratch);
-    s->readout->predict(m, b->n, eta, out);
+    if (b->afar == NULL) {
+        s->readout->predict(m, b->n, eta, out);
+        return;
+    }
+    const sgfsi_classes c = {.n = b->n,
+                             .K = last_layer(s)->out,
+                             .E = out,
+                             .own = b->afar->target,
+                             .loglik = b->afar->loglik,
+                             .plain = true};
+    sgfsi_classes_of(m->ctx.device, &c);
 }
 
 static void curvature(const sgfs_model *m, const double *theta, const sgfs_batch *b, double *A,

@@ -127,6 +127,39 @@ static void choose_device(sgfs_model *m) {
     sgfsi_context_weigh(&m->ctx, m->cfg, &work);
 }
 
+/* The rows decide which GPU it is, where they lie on one. */
+static sgfs_status follow_rows(sgfs_model *m, sgfs_err *err) {
+    char there[24];
+    const sgfs_device *home = sgfsi_data_home(m->data);
+    const char *asked = sgfsi_config_text(m->cfg, "run.device");
+    if (home == NULL) return SGFS_OK;
+    snprintf(there, sizeof there, "%s:%lld", home->name, (long long)home->number);
+    bool open = !sgfsi_config_given(m->cfg, "run.device") || strcmp(asked, "auto") == 0 ||
+                strcmp(asked, home->name) == 0;
+    if (!open && strcmp(asked, there) != 0)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "--device %.60s: the rows lie on the GPU %lld. Leave --device out, or "
+                          "hand over rows in the host's memory.",
+                          asked, (long long)home->number);
+    return sgfs_config_set(m->own_cfg, "run.device", there, err);
+}
+
+/* What they cannot do there. */
+static sgfs_status judge_rows(const sgfs_model *m, sgfs_err *err) {
+    if (!sgfsi_data_is_far(m->data)) return SGFS_OK;
+    if (m->ctx.comm->size > 1)
+        return sgfsi_fail(err, SGFS_EUSAGE,
+                          "Rows on a GPU are those of one process: without --mpi, or with rows in "
+                          "the host's memory.");
+    if (m->kept == NULL && !m->ctx.shared)
+        sgfsi_say(m->ctx.log, SGFS_NOTE,
+                  "Model %.150s: what the processor looks at comes from the GPU, some rows at a "
+                  "time; a pass over all of them is several times faster where they are in the "
+                  "host's memory, too (docs/gpu.md).",
+                  m->kind->name);
+    return SGFS_OK;
+}
+
 sgfs_model *sgfsi_model_within(const sgfsi_context *opened, const sgfs_model_kind *kind,
                                const sgfs_data *data, const sgfs_config *cfg,
                                const sgfsi_json *saved, sgfs_err *err) {
@@ -148,14 +181,16 @@ sgfs_model *sgfsi_model_within(const sgfsi_context *opened, const sgfs_model_kin
     if (saved != NULL && m->own_cfg != NULL) sgfs_config_on_message(m->own_cfg, NULL, NULL);
     if (opened != NULL) m->ctx = sgfsi_context_share(opened);
     if (m->own_cfg == NULL) sgfsi_fail_memory(err, "the model");
-    else if (sgfsi_prior_fit_columns(m, err) != SGFS_OK) (void)err; /* it says why */
+    else if (opened == NULL && follow_rows(m, err) != SGFS_OK) (void)err; /* it says why */
+    else if (sgfsi_prior_fit_columns(m, err) != SGFS_OK) (void)err;
     else if (m->ctx.shared || sgfsi_context_open(&m->ctx, m->cfg, err) == SGFS_OK) {
         choose_device(m);
         const char *deal = sgfsi_config_text(m->cfg, "run.deal");
         if ((m->ctx.shared || sgfsi_fingerprints_agree(m->data, m->ctx.comm, err) == SGFS_OK) &&
             sgfsi_gatherer_open(&m->gatherer, m->data, m->ctx.device, &m->arena, err) == SGFS_OK &&
             sgfsi_gatherer_deal(&m->gatherer, m->data, deal, m->ctx.comm, err) == SGFS_OK &&
-            set_up(m, err) == SGFS_OK && sgfsi_kept_open(m, err) == SGFS_OK)
+            set_up(m, err) == SGFS_OK && sgfsi_kept_open(m, err) == SGFS_OK &&
+            judge_rows(m, err) == SGFS_OK)
             return m;
     }
     sgfs_model_free(m);
@@ -185,6 +220,7 @@ sgfs_model sgfsi_model_on(const sgfs_model *m, const sgfs_data *data) {
     other.gatherer.kept = NULL; /* these may have another scale */
     other.gatherer.whole = false;
     other.kept = NULL;
+    other.far_rows = NULL;
     return other;
 }
 
@@ -231,12 +267,20 @@ const sgfs_model *sgfsi_model_near(const sgfs_model *m, sgfsi_arena *arena) {
     *other = view_of(m);
     other->ctx.device = m->ctx.near;
     other->gatherer = (sgfsi_gatherer){.device = m->ctx.near};
+    other->far_rows = NULL;
     return other;
+}
+
+sgfs_status sgfsi_model_explain(const sgfs_model *m, sgfs_status status, sgfs_err *err) {
+    const sgfs_device *home = sgfsi_data_home(m->data);
+    if (home != NULL) status = sgfsi_device_explain(home, status, err);
+    return sgfsi_device_explain(m->ctx.device, status, err);
 }
 
 const double *sgfsi_model_there(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                                 double **workspace) {
     if (b->room == NULL) return theta;
+    if (b->afar != NULL) return *workspace = b->room, b->afar->theta;
     sgfsi_put(m->ctx.device, m->D, theta, b->room);
     *workspace = b->room + m->D;
     return b->room;

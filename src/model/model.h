@@ -24,6 +24,10 @@ struct sgfs_model {
     sgfsi_context ctx;
     sgfsi_gatherer gatherer; /* of the rows of its batches */
     struct sgfsi_kept *kept; /* sums over all rows by the device (kept.h); NULL: by the host */
+    /* What a pass that a device makes has in place of a target: the number of its class, -1: it has
+     * none. NULL: the kind wants vectors of its batches in the host's memory. */
+    double (*far_target)(const sgfs_model *m, double y);
+    struct sgfsi_far_rows *far_rows; /* of such passes (kept.h); NULL: the host makes them */
     sgfsi_arena arena;
     int64_t D, blocks;
     sgfs_block *block;
@@ -82,6 +86,8 @@ sgfs_model sgfsi_model_fixed(const sgfs_model *m);
 /* With its rows in the host's memory, for sums that are there: m, where they are anyway, else from
  * the arena. NULL when memory is out. */
 const sgfs_model *sgfsi_model_near(const sgfs_model *m, sgfsi_arena *arena);
+/* sgfsi_device_explain for its device, and for the one that has its rows. */
+sgfs_status sgfsi_model_explain(const sgfs_model *m, sgfs_status status, sgfs_err *err);
 
 /* ---- for the kinds --------------------------------------------------------------------------- */
 

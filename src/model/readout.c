@@ -37,9 +37,13 @@ static double sum_of(int64_t K, const double *x) {
 static void softmax_score(const sgfs_model *m, const double *theta, const sgfs_batch *b,
                           double *eta, double *loglik, double *room) {
     (void)theta;
-    for (int64_t i = 0; i < b->n; i++) room[i] = (double)sgfsi_labels_class(&m->labels, b->y[i]);
-    const sgfsi_classes c = {
-        .n = b->n, .K = m->labels.count, .E = eta, .own = room, .loglik = loglik};
+    for (int64_t i = 0; b->afar == NULL && i < b->n; i++)
+        room[i] = (double)sgfsi_labels_class(&m->labels, b->y[i]);
+    const sgfsi_classes c = {.n = b->n,
+                             .K = m->labels.count,
+                             .E = eta,
+                             .own = b->afar != NULL ? b->afar->target : room,
+                             .loglik = loglik};
     sgfsi_classes_of(m->ctx.device, &c);
 }
 

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #include "model/prior.h"
-#include "rows/rows.h"
+#include "rows/far.h"
 
 enum { BLOCK = 256 };
 static const double most_cells = 3e8; /* a second */
@@ -46,6 +46,28 @@ static void find_ranges(const sgfs_model *m, double *x, double *least, double *m
     }
 }
 
+/* The same of rows that a device has, class by class. */
+static sgfs_status ask_ranges(const sgfs_model *m, double *least, double *most, sgfs_err *err) {
+    const sgfs_data *d = m->data;
+    int64_t *row = malloc((size_t)d->N * sizeof *row), at = d->p - d->features;
+    double *y = malloc((size_t)d->N * sizeof *y);
+    sgfs_status status = row != NULL && y != NULL ? SGFS_OK : sgfsi_fail_memory(err, "the columns");
+    if (status == SGFS_OK) sgfsi_data_rows_range(d, 0, d->N, NULL, y);
+    for (int64_t c = 0; c < m->labels.count && status == SGFS_OK; c++) {
+        int64_t n = 0;
+        for (int64_t i = 0; i < d->N; i++) {
+            double weight;
+            if (sgfsi_labels_class(&m->labels, y[i]) != c) continue;
+            sgfsi_data_weights(d, i, 1, &weight);
+            if (weight > 0) row[n++] = i;
+        }
+        status = sgfsi_far_ranges(d, row, n, least + c * d->p + at, most + c * d->p + at, err);
+    }
+    free(row);
+    free(y);
+    return status;
+}
+
 /* A class that column j separates from all others, or -1. */
 static int64_t separated(const sgfs_model *m, int64_t j, const double *least, const double *most) {
     int64_t p = m->data->p, classes = m->labels.count;
@@ -73,8 +95,10 @@ sgfs_status sgfsi_separation_tell(sgfs_model *m, sgfs_err *err) {
     double *x = malloc((size_t)((BLOCK + 2 * classes) * d->p) * sizeof *x);
     if (x == NULL) return sgfsi_fail_memory(err, "the columns");
     double *least = x + BLOCK * d->p, *most = least + classes * d->p;
-    find_ranges(m, x, least, most);
-    for (int64_t j = d->p - d->features; j < d->p; j++) {
+    sgfs_status status = SGFS_OK;
+    if (sgfsi_data_is_far(d)) status = ask_ranges(m, least, most, err);
+    else find_ranges(m, x, least, most);
+    for (int64_t j = d->p - d->features; status == SGFS_OK && j < d->p; j++) {
         int64_t c = separated(m, j, least, most);
         if (c < 0) continue;
         if (found++ > 0) continue;
@@ -82,7 +106,7 @@ sgfs_status sgfsi_separation_tell(sgfs_model *m, sgfs_err *err) {
         class = c;
     }
     free(x);
-    if (found == 0) return SGFS_OK;
+    if (found == 0) return status;
     char others[64] = "";
     if (found > 1)
         sgfsi_append(others, sizeof others, " (as %s %lld more column%s)",

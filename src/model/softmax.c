@@ -43,6 +43,13 @@ static int64_t class_of(const softmax *s, int64_t row) {
     return s->reference >= 0 && row >= s->reference ? row + 1 : row;
 }
 
+/* Where a device makes passes: the row of B, `rows` where the class has none, -1. */
+static double far_target(const sgfs_model *m, double y) {
+    const softmax *s = m->state;
+    int64_t class = sgfsi_labels_class(&m->labels, y), row = row_of(s, class);
+    return (double)(class >= 0 && row < 0 ? s->rows : row);
+}
+
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* The label called `name`: by its text, or as a number (1.0 finds 1). */
@@ -98,6 +105,7 @@ static sgfs_status open_softmax(sgfs_model *m, sgfs_err *err) {
     }
     if (status != SGFS_OK) return status;
     m->outputs = m->labels.count;
+    m->far_target = far_target;
     m->ratio = s->reference >= 0 ? "odds ratio" : NULL;
     m->scratch_per_row = s->rows + 3;
     m->room_per_row = s->rows;
@@ -146,6 +154,21 @@ static void look(const sgfs_model *m, const double *theta, const sgfs_batch *b, 
         o->own[i] = (double)(class >= 0 && row < 0 ? s->rows : row);
     }
     sgfsi_softmax_of(m->ctx.device, &known);
+}
+
+static void errors(const sgfs_model *m, const sgfs_batch *b, int64_t K, bool brief, double *E,
+                   double *loglik) {
+    const softmax *s = m->state;
+    const sgfsi_classes c = {.n = b->n * K,
+                             .K = s->rows,
+                             .E = E,
+                             .own = b->afar->target,
+                             .loglik = loglik,
+                             .further = s->reference >= 0,
+                             .each = K,
+                             .brief = brief};
+    sgfsi_gemm_nt(m->ctx.device, b->n, K * s->rows, b->p, 1.0, b->x, b->afar->theta, 0.0, E);
+    sgfsi_classes_of(m->ctx.device, &c);
 }
 
 /* ---- the hooks ------------------------------------------------------------------------------- */
@@ -368,6 +391,7 @@ const sgfs_model_kind sgfs_model_softmax = {
     .resample = resample,
     .many = many,
     .many_scratch = many_scratch,
+    .errors = errors,
     .start = sgfsi_glm_start,
     .to_user = sgfsi_glm_to_user,
     .from_user = sgfsi_glm_from_user,

@@ -15,7 +15,7 @@
 #include "model/kept.h"
 #include "model/prior.h"
 #include "model/scales.h"
-#include "posterior/posterior.h"
+#include "posterior/far_pass.h"
 #include "posterior/scores.h"
 #include "posterior/sweep.h"
 #include "rows/elsewhere.h"
@@ -78,11 +78,15 @@ sgfs_status sgfsi_full_open(sgfsi_full *f, const sgfs_model *m, int64_t threads,
     sgfs_status status = sgfsi_scales_refuse(m, err);
     if (status != SGFS_OK) return status;
     if (threads <= 0) threads = m->ctx.threads;
+    sgfsi_far_pass *far;
+    status = sgfsi_far_pass_open(&far, m, 1, curvature, arena, err);
+    if (status != SGFS_OK) return status;
     m = sgfsi_model_near(m, arena);
     if (m == NULL) return sgfsi_fail_memory(err, "a pass over the data");
     *f = (sgfsi_full){.model = m,
                       .N = m->data->N,
                       .D = D,
+                      .far = far,
                       .parts = elsewhere ? 1 : parts,
                       .threads = elsewhere ? 1 : threads,
                       .stride = 1 + D + (curvature ? D * D : 0)};
@@ -353,6 +357,8 @@ static sgfs_status add_up(sgfsi_full *f, likelihood l, double *loglik, double *G
     if (f->model->data->elsewhere != NULL) return look_up(f, l.theta, loglik, G, info, err);
     if (f->model->kept != NULL && l.harvest == NULL)
         return ask_device(f, l.theta, loglik, G, info, err);
+    if (f->far != NULL && l.harvest == NULL && (info == NULL || sgfsi_far_pass_informs(f->far)))
+        return sgfsi_far_pass_sums(f, 1, l.theta, loglik, G, info, err);
     const sgfs_device *dev = f->model->ctx.device;
     bool in_place = f->sweep != NULL && l.harvest == NULL;
     const errand e = {.fn = in_place ? add_in_place : add_block,

@@ -8,6 +8,7 @@
 
 #include "model/kept.h"
 #include "model/prior.h"
+#include "posterior/far_pass.h"
 
 sgfs_status sgfsi_places_open(sgfsi_places *p, const sgfs_model *m, int64_t most, bool gradient,
                               int64_t threads, sgfsi_arena *arena, sgfs_err *err) {
@@ -18,6 +19,13 @@ sgfs_status sgfsi_places_open(sgfsi_places *p, const sgfs_model *m, int64_t most
     if (m->kept != NULL)
         return SGFSI_ROOM(arena, m->D, &p->theta) ? SGFS_OK
                                                   : sgfsi_fail_memory(err, "a pass over the data");
+    if (f->far != NULL) status = sgfsi_far_pass_open(&f->far, m, 2 * most, false, arena, err);
+    if (status != SGFS_OK) return status;
+    if (f->far != NULL)
+        return SGFSI_ROOM(arena, 2 * most * m->D, &p->theta) &&
+                       SGFSI_ROOM(arena, 2 * most, &p->sums)
+                   ? SGFS_OK
+                   : sgfsi_fail_memory(err, "a pass over the data");
     bool singly = m->kind->many == NULL;
     int64_t count = singly ? 2 * most * (1 + m->D) : most * (gradient ? 1 + m->D : 2);
     if (count < 2 * most) count = 2 * most;
@@ -94,8 +102,11 @@ static void place(const double *centre, double sign, int64_t D, const double *U,
 static sgfs_status ask_places(sgfsi_places *p, int64_t K, const double *theta, double *lp,
                               double *G, sgfs_err *err) {
     sgfs_status status = sgfsi_full_given_up(&p->full, err);
-    if (status == SGFS_OK) status = sgfsi_kept_places(p->full.model, K, theta, lp, G, NULL, err);
-    p->full.rows_touched += p->full.N;
+    if (status == SGFS_OK && p->full.far != NULL)
+        status = sgfsi_far_pass_sums(&p->full, K, theta, lp, G, NULL, err);
+    else if (status == SGFS_OK)
+        status = sgfsi_kept_places(p->full.model, K, theta, lp, G, NULL, err);
+    if (p->full.far == NULL) p->full.rows_touched += p->full.N;
     p->nans = 0;
     for (int64_t k = 0; k < K && status == SGFS_OK; k++)
         status = finish(p, theta + k * p->D, &lp[k], G != NULL ? G + k * p->D : NULL, err);
@@ -126,7 +137,7 @@ sgfs_status sgfsi_places_eval(sgfsi_places *p, int64_t K, const double *theta, d
                               double *G, sgfs_err *err) {
     const sgfs_model *m = p->full.model;
     int64_t D = p->D;
-    if (m->kept != NULL) return ask_places(p, K, theta, lp, G, err);
+    if (m->kept != NULL || p->full.far != NULL) return ask_places(p, K, theta, lp, G, err);
     bool singly = m->kind->many == NULL;
     errand e = {.p = p, .K = K, .theta = theta, .gradient = G != NULL};
     int64_t count = G != NULL || singly ? K * (1 + D) : K;
@@ -147,7 +158,7 @@ sgfs_status sgfsi_places_pairs(sgfsi_places *p, const double *centre, int64_t K,
     const sgfs_model *m = p->full.model;
     int64_t D = p->D;
     if (m->kept != NULL) return ask_pairs(p, centre, K, U, plus, minus, err);
-    if (m->kind->many == NULL) {
+    if (m->kind->many == NULL || p->full.far != NULL) {
         for (int64_t k = 0; k < 2 * K; k++)
             place(centre, k < K ? 1 : -1, D, U + k % K * D, p->theta + k * D);
         sgfs_status status = sgfsi_places_eval(p, 2 * K, p->theta, p->sums, NULL, err);
@@ -172,7 +183,7 @@ int64_t sgfsi_places_at_once(const sgfs_model *m, int64_t usual) {
     const double products = 0x1p38,
                  bytes = 0x1p25; /* of a call: at most 20 ms of a GPU; of places */
     const double most = 32, D = (double)m->D, N = (double)m->data->N, pairs = (double)usual;
-    if (m->kept == NULL) return 1;
+    if (m->kept == NULL && (m->far_rows == NULL || m->kind->errors == NULL)) return 1;
     return (int64_t)fmax(1, fmin(most, fmin(products / (N * D * pairs), bytes / (8 * D * pairs))));
 }
 

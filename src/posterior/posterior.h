@@ -74,6 +74,7 @@ typedef struct sgfsi_full {
     int64_t N, D, parts, threads, stride;
     struct sgfsi_pass *pass;   /* threads */
     struct sgfsi_sweep *sweep; /* rows are taken where they lie; NULL: they are gathered */
+    struct sgfsi_far_pass *far; /* sums by the device (far_pass.h); NULL: by the host */
     double *sums;              /* parts x stride: log likelihood, gradient, information */
     sgfs_err *err;             /* parts */
     int64_t rows_touched;

@@ -30,6 +30,7 @@
 #include "base/rng.h"
 #include "model/many.h"
 #include "model/scales.h"
+#include "posterior/far_predictor.h"
 
 enum {
     PART = 512, /* rows handed to the model at a time: bounds its workspace */
@@ -67,10 +68,13 @@ sgfs_status sgfsi_predictor_open(sgfsi_predictor *p, const sgfs_model *m, int64_
                                  int64_t keep, sgfsi_arena *arena, sgfs_err *err) {
     const sgfs_model_kind *kind = m->kind;
     bool classes = m->labels.count > 0;
+    sgfsi_far_predictor *far;
+    sgfs_status status = sgfsi_far_predictor_open(&far, m, most, keep, arena, err);
+    if (status != SGFS_OK) return status;
     m = sgfsi_model_near(m, arena);
     sgfs_model *fixed = sgfsi_arena_alloc(arena, 1, sizeof *fixed);
     if (m == NULL || fixed == NULL) return sgfsi_fail_memory(err, "predictions");
-    *p = (sgfsi_predictor){.m = fixed, .scales = m->scales};
+    *p = (sgfsi_predictor){.m = fixed, .scales = m->scales, .far = far};
     *fixed = sgfsi_model_fixed(m);
     m = fixed;
     p->most = most;
@@ -85,13 +89,13 @@ sgfs_status sgfsi_predictor_open(sgfsi_predictor *p, const sgfs_model *m, int64_
     bool made = SGFSI_ROOM(arena, most, &p->loglik, &p->gap, &p->top, &p->sum, &p->normal,
                            &p->uniform, &p->drawing) &&
                 SGFSI_ROOM(arena, most * p->width, &p->out, &p->total) &&
-                SGFSI_ROOM(arena, keep > 0 ? most * numbers * p->stride : 0, &p->kept) &&
+                SGFSI_ROOM(arena, far == NULL ? most * numbers * p->stride : 0, &p->kept) &&
                 SGFSI_ROOM(arena, part * m->scratch_per_row, &p->scratch);
-    if (kind->by_predictor && (keep > 0 || p->scales != NULL))
+    if (kind->by_predictor && far == NULL && (keep > 0 || p->scales != NULL))
         made = made && SGFSI_ROOM(arena, most * SGFSI_MANY, &p->eta) &&
                SGFSI_ROOM(arena, m->data->p * SGFSI_MANY, &p->coefficients);
     if (!made) return sgfsi_fail_memory(err, "predictions");
-    if (kind->sparse && m->data->p >= WIDE) {
+    if (kind->sparse && far == NULL && m->data->p >= WIDE) {
         int64_t entries = most * m->data->p / ONE_IN;
         p->start = sgfsi_arena_alloc(arena, most + 1, sizeof *p->start);
         p->col = sgfsi_arena_alloc(arena, entries, sizeof *p->col);
@@ -135,6 +139,7 @@ void sgfsi_predictor_begin(sgfsi_predictor *p, const sgfs_batch *rows, int64_t f
         p->top[i] = -INFINITY;
         p->sum[i] = 0;
     }
+    if (p->far != NULL) sgfsi_far_predictor_begin(p->far, rows);
 }
 
 /* ---- groups ---------------------------------------------------------------------------------- */
@@ -297,6 +302,10 @@ static sgfs_status add_draw(sgfsi_predictor *p, const sgfsi_draw *draw, sgfs_err
 sgfs_status sgfsi_predictor_add(sgfsi_predictor *p, int64_t count, const sgfsi_draw *draw,
                                 sgfs_err *err) {
     sgfs_status status = SGFS_OK;
+    if (p->far != NULL) {
+        p->draws += count;
+        return sgfsi_far_predictor_add(p->far, count, draw, err);
+    }
     for (int64_t first = 0; first < count; first += SGFSI_MANY) {
         const double *theta[SGFSI_MANY];
         int64_t some = count - first < SGFSI_MANY ? count - first : SGFSI_MANY;
@@ -312,6 +321,11 @@ sgfs_status sgfsi_predictor_add(sgfsi_predictor *p, int64_t count, const sgfsi_d
     }
     p->batch.eta = NULL;
     return status;
+}
+
+sgfs_status sgfsi_predictor_finish(sgfsi_predictor *p, sgfs_err *err) {
+    if (p->far == NULL) return SGFS_OK;
+    return sgfsi_far_predictor_finish(p->far, p->at, p->total, p->top, p->sum, err);
 }
 
 void sgfsi_predictor_fields(sgfsi_predictor *p, sgfsi_fields *list) {
@@ -345,14 +359,23 @@ static void predict_at(sgfsi_predictor *p, int64_t n, const double *eta, double 
     p->m->kind->predict(p->m, NULL, &b, out, p->scratch);
 }
 
+/* Of the numbers that are kept the one that is `number`. */
+static void find_neighbours(sgfsi_predictor *p, int64_t number, sgfsi_neighbours *at) {
+    if (p->far != NULL) sgfsi_far_predictor_neighbours(p->far, number, at);
+    else sgfsi_quantile_neighbours(kept_draws(p), p->kept + number * p->stride, p->at, at);
+}
+
 void sgfsi_predictor_quantiles(sgfsi_predictor *p, int64_t i, double *q) {
     enum { Q = SGFSI_QUANTILES };
     double eta[2 * Q], out[2 * Q][2];
     sgfsi_neighbours at;
-    for (int64_t k = 0; !p->rises && k < p->width; k++)
-        sgfsi_quantiles(kept_draws(p), p->kept + (i * p->width + k) * p->stride, p->at, q + k * Q);
+    for (int64_t k = 0; !p->rises && k < p->width; k++) {
+        find_neighbours(p, i * p->width + k, &at);
+        for (int j = 0; j < Q; j++)
+            q[k * Q + j] = sgfsi_quantile_between(at.low[j], at.high[j], at.part[j]);
+    }
     if (!p->rises) return;
-    sgfsi_quantile_neighbours(kept_draws(p), p->kept + i * p->stride, p->at, &at);
+    find_neighbours(p, i, &at);
     for (int k = 0; k < Q; k++) eta[2 * k] = at.low[k], eta[2 * k + 1] = at.high[k];
     predict_at(p, 2 * Q, eta, out[0]);
     for (int k = 0; k < Q; k++) { /* the first label's are the same draws, in the other order */

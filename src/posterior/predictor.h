@@ -56,6 +56,7 @@ typedef struct sgfsi_predictor {
                                        * most x stride */
     int64_t stride;
     double *normal, *uniform, *drawing; /* most each: predictive draws */
+    struct sgfsi_far_predictor *far;    /* a device does it (far_predictor.h); NULL: the host */
     double *scratch;
     double *eta, *coefficients; /* most x SGFSI_MANY, p x SGFSI_MANY; NULL: a draw at a time */
     /* Rows of mostly zeros are taken sparse: room for a quarter of their numbers, or NULL. */
@@ -68,7 +69,9 @@ typedef struct sgfsi_predictor {
 /* Are the model's own parameters what draws hold? SGFS_EUSAGE when not. */
 sgfs_status sgfsi_predictor_check(const sgfs_model *m, sgfs_err *err);
 
-/* Room for `most` rows, and for the numbers of `keep` draws where quantiles are wanted. */
+/* Room for `most` rows, and for the numbers of `keep` draws where quantiles are wanted. The device
+ * of m does the work where it can (far_predictor.h): then sgfsi_predictor_finish comes before
+ * anything is read, and sgfsi_predictor_kept cannot. */
 sgfs_status sgfsi_predictor_open(sgfsi_predictor *p, const sgfs_model *m, int64_t most,
                                  int64_t keep, sgfsi_arena *arena, sgfs_err *err);
 /* Start anew with these rows (at most p->most; borrowed until the next begin). y NULL: targets are
@@ -79,6 +82,9 @@ void sgfsi_predictor_groups(sgfsi_predictor *p, const int64_t *code, bool zero);
 /* So many more draws. An error is the model's. */
 sgfs_status sgfsi_predictor_add(sgfsi_predictor *p, int64_t count, const sgfsi_draw *draw,
                                 sgfs_err *err);
+
+/* After the last draw. */
+sgfs_status sgfsi_predictor_finish(sgfsi_predictor *p, sgfs_err *err);
 
 /* What was added so far, without the draws that are kept for quantiles. */
 void sgfsi_predictor_fields(sgfsi_predictor *p, sgfsi_fields *list);

@@ -204,13 +204,18 @@ static void find_by_selection(int64_t n, double *x, const int64_t rank[SGFSI_QUA
     }
 }
 
+void sgfsi_quantile_ranks(int64_t n, const double at[SGFSI_QUANTILES],
+                          int64_t rank[SGFSI_QUANTILES], double part[SGFSI_QUANTILES]) {
+    for (int k = 0; k < SGFSI_QUANTILES; k++) {
+        rank[k] = (int64_t)(at[k] * (double)(n - 1));
+        part[k] = at[k] * (double)(n - 1) - (double)rank[k];
+    }
+}
+
 void sgfsi_quantile_neighbours(int64_t n, double *x, const double at[SGFSI_QUANTILES],
                                sgfsi_neighbours *out) {
     int64_t rank[SGFSI_QUANTILES];
-    for (int k = 0; k < SGFSI_QUANTILES; k++) {
-        rank[k] = (int64_t)(at[k] * (double)(n - 1));
-        out->part[k] = at[k] * (double)(n - 1) - (double)rank[k];
-    }
+    sgfsi_quantile_ranks(n, at, rank, out->part);
     if (!find_by_counting(n, x, at, rank, out)) find_by_selection(n, x, rank, out);
 }
 

@@ -16,6 +16,9 @@ void sgfsi_quantiles(int64_t n, double *x, const double at[SGFSI_QUANTILES],
 typedef struct sgfsi_neighbours {
     double low[SGFSI_QUANTILES], high[SGFSI_QUANTILES], part[SGFSI_QUANTILES];
 } sgfsi_neighbours;
+/* Of n numbers in order: which of them, from 0, and how far. */
+void sgfsi_quantile_ranks(int64_t n, const double at[SGFSI_QUANTILES],
+                          int64_t rank[SGFSI_QUANTILES], double part[SGFSI_QUANTILES]);
 void sgfsi_quantile_neighbours(int64_t n, double *x, const double at[SGFSI_QUANTILES],
                                sgfsi_neighbours *out);
 double sgfsi_quantile_between(double low, double high, double part);

@@ -21,8 +21,8 @@
 #include "base/moments.h"
 #include "base/number.h"
 #include "base/ticker.h"
+#include "rows/far.h"
 #include "rows/pages.h"
-#include "rows/rows.h"
 
 enum { BLOCK = SGFSI_STATS_BLOCK, GROUP = 16, MOST_CELLS = 1 << 20 };
 
@@ -275,7 +275,8 @@ sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err
     }
     sgfsi_ticker ticker = sgfsi_ticker_start(log, "Looking through the columns");
     bool intercept = d->intercept, sparse = d->table.type == SGFSI_CSR;
-    int64_t p = d->p, cells = sparse ? 0 : block_rows(d) * d->features;
+    bool here = !sparse && !sgfsi_data_is_far(d);
+    int64_t p = d->p, cells = here ? block_rows(d) * d->features : 0;
     sgfsi_column_stats *t = malloc(((size_t)d->features + 1) * sizeof *t);
     double *room = malloc(sizeof *room * (size_t)(cells + BLOCK));
     sgfs_status status = SGFS_OK;
@@ -285,10 +286,12 @@ sgfs_status sgfsi_data_measure(sgfs_data *d, const sgfsi_log *log, sgfs_err *err
         for (int64_t j = 0; j <= d->features; j++) t[j] = sgfsi_column_stats_empty();
         d->intercept = false; /* left out while looking, so that x is n x features */
         d->p = d->features;
-        status = look_through(d, t, sparse ? NULL : room, room + cells, &ticker, err);
+        status = look_through(d, t, here ? room : NULL, room + cells, &ticker, err);
         d->intercept = intercept;
         d->p = p;
     }
+    if (status == SGFS_OK && sgfsi_data_is_far(d))
+        status = sgfsi_far_measure(d, block_rows(d), &t[d->features], t, err);
     if (status == SGFS_OK) {
         for (int64_t j = 0; j < d->features; j++) d->feature[j].full = true;
         if (sparse) add_sparse(d, t, &t[d->features]);

@@ -23,6 +23,7 @@
 #include "base/bytes.h"
 #include "base/io.h"
 #include "base/ticker.h"
+#include "rows/rows.h"
 
 bool sgfsi_stamp_take(const char *path, sgfsi_stamp *stamp) {
     struct stat st;
@@ -99,12 +100,26 @@ sgfs_status sgfsi_fingerprint_add(sgfs_data *d, int64_t file, const char *path, 
 
 /* Targets, weights and exposures whole, and of the cells at most 16 MB: rows at equal distances,
  * the first and the last among them. */
+/* Of cells in a device's memory what it says of their columns. */
+static uint32_t crc_of_columns(const sgfs_data *d, uint32_t crc) {
+    for (int64_t j = 0; j < d->features; j++) {
+        const sgfsi_column *c = &d->feature[j];
+        const double numbers[] = {c->mean, c->sd, c->min, c->max};
+        crc = sgfsi_crc32(crc, numbers, sizeof numbers);
+    }
+    return crc;
+}
+
 void sgfsi_fingerprint_arrays(sgfs_data *d, const double *weights, const double *exposure) {
     const sgfsi_table *t = &d->table;
     const double *const whole[] = {d->y, weights, exposure}, most = 1 << 24;
     uint32_t crc = 0;
     for (int k = 0; k < 3; k++)
         if (whole[k] != NULL) crc = sgfsi_crc32(crc, whole[k], (size_t)t->rows * sizeof(double));
+    if (sgfsi_data_is_far(d)) {
+        d->arrays_crc = crc_of_columns(d, crc);
+        return;
+    }
     bool sparse = t->type == SGFSI_CSR;
     size_t cell = sparse ? sizeof *t->csr.col + sizeof *t->csr.value : sgfsi_dtype_size(t->type);
     double cells = sparse ? (double)t->csr.start[t->rows] : (double)t->rows * (double)t->cols;

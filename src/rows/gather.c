@@ -5,7 +5,7 @@
  * row a few places ahead is prefetched while this one is copied. A view (data->subset) is a list of
  * row numbers in front of these loops; without one they run as they always did.
  */
-#include "rows/rows.h"
+#include "rows/far.h"
 
 #include <string.h>
 
@@ -84,7 +84,8 @@ static const gather_fn gather_of[] = {SGFSI_CELL_TYPES(ENTER)[SGFSI_CSR] = gathe
 
 static void gather(const sgfs_data *d, const int64_t *row, int64_t first, int64_t n, double *x,
                    double *y) {
-    gather_of[d->table.type](d, row, first, n, x, y);
+    if (!sgfsi_data_is_far(d)) gather_of[d->table.type](d, row, first, n, x, y);
+    else if (x != NULL) sgfsi_far_rows(d, row, first, n, x);
     for (int64_t i = 0; x != NULL && d->scale != NULL && i < n; i++) {
         double *v = x + (i + 1) * d->p - d->features;
         for (int64_t j = 0; j < d->features; j++) v[j] = (v[j] - d->shift[j]) * d->scale[j];
@@ -98,6 +99,7 @@ bool sgfsi_data_stored(const sgfs_data *d, int64_t first, int64_t n, sgfsi_side_
     const sgfsi_table *t = &d->table;
     bool single = t->type == SGFSI_F32;
     if ((!single && t->type != SGFSI_F64) || d->spans != 1 || d->subset != NULL) return false;
+    if (sgfsi_data_is_far(d)) return false;
     const int64_t size = (int64_t)sgfsi_dtype_size(t->type);
     const char *cells = sgfsi_table_row(t, first, d->row_bytes);
     *rows = (sgfsi_side_by_side){.cells = cells + d->span[0].first * size,
@@ -134,7 +136,7 @@ void sgfsi_data_rows_pick(const sgfs_data *d, const int64_t *row, int64_t n, dou
 }
 
 void sgfsi_data_rows_fetch(const sgfs_data *d, const int64_t *row, int64_t n) {
-    if (d->table.type == SGFSI_CSR) return;
+    if (d->table.type == SGFSI_CSR || sgfsi_data_is_far(d)) return;
     for (int64_t i = 0; i < n && i < FIRST; i++) {
         int64_t at = d->subset != NULL ? d->subset[row[i]] : row[i];
         prefetch_row(d, at);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
- * gatherer.c: rows for a device that keeps a copy of all of them and gathers batches from it
- * (context/device/device.h). Devices on the host have no such copy: gather.c reads the table.
+ * gatherer.c: rows for a device that keeps a copy of all of them (context/device/device.h), or has
+ * them anyway (far.c), and gathers batches from it. Devices on the host have no such copy: gather.c
+ * reads the table.
  */
 #include "base/memory.h"
 #include "rows/rows.h"
@@ -37,7 +38,8 @@ sgfs_status sgfsi_gatherer_open(sgfsi_gatherer *g, const sgfs_data *d, const sgf
                                  .features = d->features,
                                  .shift = d->scale != NULL ? d->shift : NULL,
                                  .scale = d->scale,
-                                 .intercept = d->intercept};
+                                 .intercept = d->intercept,
+                                 .there = sgfsi_data_is_far(d)};
     void *kept = device->ops->keep_rows(device, &stored);
     if (kept != NULL && !sgfsi_arena_keep(arena, drop_kept, device, kept)) {
         device->ops->drop_rows(device, kept);

@@ -44,6 +44,13 @@ static inline bool sgfsi_data_is_shuffled(const sgfs_data *d) {
 static inline bool sgfsi_data_is_sparse(const sgfs_data *d) {
     return d->table.type == SGFSI_CSR;
 }
+/* The device in whose memory the rows lie, and nowhere else (far.h); NULL: they are the host's. */
+static inline const sgfs_device *sgfsi_data_home(const sgfs_data *d) {
+    return d->table.device;
+}
+static inline bool sgfsi_data_is_far(const sgfs_data *d) {
+    return sgfsi_data_home(d) != NULL;
+}
 /* Are their numbers rounded to four bytes? */
 static inline bool sgfsi_data_is_single(const sgfs_data *d) {
     return d->table.type == SGFSI_F32;
@@ -99,7 +106,8 @@ typedef struct sgfsi_side_by_side {
 } sgfsi_side_by_side;
 
 /* Rows first .. of the data, as many of n as lie so. false: they have to be gathered: they are
- * sparse, chosen from a list, of another type, or their features are not side by side. */
+ * sparse, chosen from a list, of another type, in another memory, or their features are not side by
+ * side. */
 bool sgfsi_data_stored(const sgfs_data *d, int64_t first, int64_t n, sgfsi_side_by_side *rows);
 
 /* ---- batches --------------------------------------------------------------------------------- */

@@ -55,6 +55,10 @@ void sgfsi_table_forget_cells(sgfsi_table *table) {
         free((void *)table->csr.col);
         free((void *)table->csr.value);
     }
+    if (table->kept != NULL) table->device->ops->drop_rows(table->device, table->kept);
+    sgfsi_device_close(table->device);
+    table->kept = NULL;
+    table->device = NULL;
     free(table->role);
     free(table->stats);
     free(table->owned);

@@ -105,6 +105,10 @@ typedef struct sgfsi_table {
     char *text_path; /* of several files, the one with that line; malloc'ed; NULL: there is one */
     int64_t levels;
     char **level; /* level texts in order of first appearance; malloc'ed */
+    /* The device in whose memory the cells are, opened for this table, and what it keeps of them
+     * (far.h); NULL: the host's memory. */
+    const sgfs_device *device;
+    void *kept;
     /* Ownership of cells: exactly one of owned (malloc) and map (mmap) is set; neither:
      * borrowed. */
     void *owned;

@@ -151,8 +151,9 @@ static sgfs_status plan_update(sgfsi_plan *plan, const sgfs_problem *now, sgfs_e
     int64_t size = blocks && block < now->D ? block : now->D;
     if (strcmp(*update, "auto") == 0) {
         bool diag = strcmp(now->fisher, "diag") == 0;
+        bool far = now->model->ctx.device->ops->alloc != NULL; /* many small steps are slow there */
         *update = inverse ? "woodbury"
-                  : diag || !fisher
+                  : diag || !fisher || far
                       ? "refactor"
                       : sgfsi_update_best(size, now->n, throughout && !blocks ? 0 : 1);
     }

@@ -2,6 +2,7 @@
 """--device cuda and auto where there is no GPU, and on a pretended one (tests/cuda/pretended), whose plug-in lies beside a
 copy of the program: each sentence and exit code of docs/gpu.md, draws that are those of blas up to rounding, and runs
 that lose their GPU."""
+import json
 import os
 import pathlib
 import shutil
@@ -65,6 +66,20 @@ def test_a_plug_in_of_another_kind(site):
     (site / "odd" / "libsgfs_cuda.so").write_bytes(b"no library")
     done = run(site, "odd", *SAMPLE, "--device", "cuda")
     assert done.returncode == 3 and "libsgfs_cuda.so" in done.stderr, done.stderr
+
+
+@pretended
+def test_a_factor_is_made_anew_there(site):
+    """Where a processor would update the factor by the rows of the batch: D from 400 on, and four times n."""
+    make = np.random.default_rng(5)
+    np.save(site / "wide.npy", np.column_stack([make.standard_normal((500, 400)), make.uniform(size=500) < 0.5]))
+    for place, device, updated in (("plain", "blas", True), ("gpu", "cuda", False)):
+        done = run(site, place, "sample", "logistic", "--data", "wide.npy", "--sampler", "sgfs-f", "--batch", 100,
+                   "--device", device, "--chains", 1, "--warmup", 2, "--draws", 2, "--out", f"wide-{device}.run",
+                   "--allow-unconverged", "--quiet")
+        assert done.returncode == 0, done.stderr
+        title = json.loads(run(site, "plain", "summary", f"wide-{device}.run", "--json").stdout)["title"]
+        assert ("updated by cholesky" in title) == updated, title
 
 
 @pretended
@@ -142,10 +157,11 @@ def test_what_a_gpu_does_nothing_for(site):
     assert done.returncode in (0, 7) and "--device cuda can do nothing for sparse rows" in done.stderr, done.stderr
     words = ["--data", "d.csv", "--chains", "1", "--warmup", "20", "--draws", "20", "--device", "cuda", "--out",
              "n.run", "--overwrite"]
-    done = run(site, "gpu", "sample", "softmax", "--sampler", "nuts", *words)
+    done = run(site, "gpu", "sample", "mlp", "--output", "logistic", "--sampler", "nuts", *words)
     assert done.returncode in (0, 7) and "--device cuda can do nothing for it" in done.stderr, done.stderr
-    done = run(site, "gpu", "sample", "logistic", "--sampler", "nuts", *words)
-    assert done.returncode in (0, 7) and "--device cuda" not in done.stderr, done.stderr
+    for model in ("logistic", "softmax"):
+        done = run(site, "gpu", "sample", model, "--sampler", "nuts", *words)
+        assert done.returncode in (0, 7) and "--device cuda" not in done.stderr, done.stderr
     done = run(site, "gpu", "sample", "logistic", "--sampler", "exact-rows", *words)
     assert done.returncode in (0, 7) and "--device cuda makes the passes over all rows" in done.stderr, done.stderr
 
@@ -165,3 +181,39 @@ def test_auto_takes_it_where_it_pays(site):
     assert "--device auto: the processor, as the GPU has" in done.stderr, done.stderr
     done = run(site, "gpu", *words, SGFS_PRETENDED_CARDS="0")
     assert "--device auto: the processor." in done.stderr and done.returncode in (0, 7), done.stderr
+
+
+@pretended
+def test_predictions_are_those_of_the_processor(site):
+    """With a line that lacks a value and one that lacks its target, on one thread and on three."""
+    lines = (site / "d.csv").read_text(encoding="utf-8").splitlines()[:28]
+    lines[3], lines[9] = ",".join(["", *lines[3].split(",")[1:]]), ",".join([*lines[9].split(",")[:3], ""])
+    (site / "new.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for model in ("logistic", "softmax"):
+        done = run(site, "gpu", "sample", model, "--data", "d.csv", "--draws", "40", "--warmup", "40", "--chains", "2",
+                   "--out", "fit.run", "--overwrite")
+        assert done.returncode in (0, 7), done.stderr
+        said = {}
+        for name, words in (("blas", ()), ("cuda", ("--threads", "1")), ("cuda", ("--threads", "3"))):
+            done = run(site, "gpu", "predict", "fit.run", "--data", "new.csv", "--na", "drop", "--device", name, *words,
+                       "--out", "p.csv", "--overwrite")
+            assert done.returncode == 0, done.stderr
+            before, said[name] = said.get(name), (site / "p.csv").read_text(encoding="utf-8")
+            assert before is None or before == said[name]
+        here, there = (np.genfromtxt(text.splitlines(), delimiter=",", skip_header=1) for text in said.values())
+        assert here.shape == there.shape and np.isnan(here[2, 1:]).all()
+        assert np.nanmax(abs(here - there) / (1e-3 + abs(here))) < 1e-10
+        assert (np.isnan(here) == np.isnan(there)).all()
+
+
+@pretended
+def test_predictions_without_the_gpu(site):
+    words = ("predict", "fit.run", "--data", "new.csv", "--na", "drop", "--out", "p.csv", "--overwrite", "--device")
+    done = run(site, "gpu", *words, "auto")  # a short file
+    assert done.returncode == 0 and "--device auto: the GPU" not in done.stderr, done.stderr
+    done = run(site, "gpu", *words, "cuda", SGFS_PRETENDED_BYTES="100000")  # too little memory: the processor's
+    assert done.returncode == 0, done.stderr
+    done = run(site, "gpu", *words, "cuda", SGFS_PRETENDED_CARDS="0")
+    assert done.returncode == 2 and "no CUDA-capable device is detected" in done.stderr, done.stderr
+    done = run(site, "gpu", *words, "cuda", SGFS_PRETENDED_LOSS="5")
+    assert done.returncode == 5 and "The work on the device cuda cannot go on" in done.stderr, done.stderr

@@ -657,7 +657,7 @@ static void test_errors_of_classes(void **state) {
         for (int i = 0; i < n * K; i++) eta[i] *= i % 7 == 0 ? 400 : 3;
         for (int i = 0; i < n; i++) own[i] = i % (K + 1) - 1;
         E = copy_of(eta, n * K), again = copy_of(eta, n * K);
-        sgfsi_classes c = {n, K, E, own, loglik};
+        sgfsi_classes c = {.n = n, .K = K, .E = E, .own = own, .loglik = loglik};
         sgfsi_classes_of(dev, &c);
         for (int i = 0; i < n; i++) {
             log_probabilities(K, eta + i * K, p);
@@ -673,11 +673,55 @@ static void test_errors_of_classes(void **state) {
     }
 }
 
+/* With a class more whose level is 0, rows that share their class, probabilities in place of
+ * errors, and more classes than a GPU has in shared memory. */
+static void check_classes(const sgfs_device *dev, int K, int each, bool further) {
+    enum { n = 300 };
+    double *eta = numbers(n * K, 117), *E = copy_of(eta, n * K), *P = copy_of(eta, n * K);
+    double *level = zeros(K + 1), own[n], loglik[n], again[n], brief[n];
+    for (int i = 0; i < n; i++) own[i] = i % (K + 1 + further) - 1;
+    sgfsi_classes c = {
+        .n = n, .K = K, .E = E, .own = own, .loglik = loglik, .further = further, .each = each};
+    sgfsi_classes_of(dev, &c);
+    c.E = P, c.loglik = again, c.plain = true;
+    sgfsi_classes_of(dev, &c);
+    for (int i = 0; i < n; i++) {
+        int of = (int)own[i / each], classes = K + further;
+        for (int k = 0; k < K; k++) level[k] = eta[i * K + k];
+        level[K] = 0;
+        log_probabilities(classes, level, level);
+        assert_true(of >= 0 || (loglik[i] == -INFINITY && again[i] == -INFINITY));
+        if (of >= 0) assert_near(loglik[i], level[of], 1e-13, dev->name);
+        if (of >= 0) assert_near(again[i], level[of], 1e-13, dev->name);
+        for (int k = 0; k < K; k++) {
+            assert_near(E[i * K + k], (of == k) - exp(level[k]), 1e-14, dev->name);
+            assert_near(P[i * K + k], exp(level[k]), 1e-14, dev->name);
+        }
+    }
+    c = (sgfsi_classes){.n = n, .K = K, .E = eta, .own = own, .loglik = brief, .brief = true};
+    c.further = further, c.each = each;
+    sgfsi_classes_of(dev, &c);
+    assert_memory_equal(brief, loglik, sizeof brief);
+    free(eta), free(E), free(P), free(level);
+}
+
+static void test_classes_of_every_kind(void **state) {
+    (void)state;
+    EACH_DEVICE(dev) {
+        for (int further = 0; further < 2; further++) {
+            check_classes(dev, 1, 1, further);
+            check_classes(dev, 4, 3, further);
+            check_classes(dev, 9, 60, further);
+            check_classes(dev, 30, 2, further);
+        }
+    }
+}
+
 /* A machine of these units and classes against its definition, with every output and with few. */
-static void check_boltzmann(const sgfs_device *dev, int H, int K, double largest) {
-    enum { n = 6 };
+static void check_boltzmann(const sgfs_device *dev, int n, int H, int K, double largest) {
     double *S = numbers(n * H, 114), *U = numbers(H * K, 115), *bias = numbers(K, 116);
-    double own[n], loglik[n], other[n], *l = zeros(K), *P = zeros(n * K), *Q = zeros(n * K);
+    double *own = zeros(n), *loglik = zeros(n), *other = zeros(n), *l = zeros(K);
+    double *P = zeros(n * K), *Q = zeros(n * K);
     double *E = zeros(n * K), *EU = zeros(n * H * K), *ES = zeros(n * H);
     for (int i = 0; i < n * H; i++) S[i] *= 20;
     for (int i = 0; i < n; i++) own[i] = i % (K + 1) - 1;
@@ -720,21 +764,53 @@ static void check_boltzmann(const sgfs_device *dev, int H, int K, double largest
     for (int i = 0; i < n; i++)
         assert_true(own[i] < 0 ? other[i] == -INFINITY : fabs(other[i] - loglik[i]) < 1e-11);
     free(S), free(U), free(bias), free(l), free(P), free(Q), free(E), free(EU), free(ES);
+    free(own), free(loglik), free(other);
 }
 
 static void test_boltzmann_machines(void **state) {
     (void)state;
     EACH_DEVICE(dev) {
         for (int k = 0; k < SHAPES; k++) {
-            check_boltzmann(dev, (int)shape[k], 2, 0.3);
-            check_boltzmann(dev, (int)shape[k], 23, 0.3);
+            check_boltzmann(dev, 6, (int)shape[k], 2, 0.3);
+            check_boltzmann(dev, 6, (int)shape[k], 23, 0.3);
         }
-        check_boltzmann(dev, 3, 700, 0.3);
-        check_boltzmann(dev, 41, 23, 650); /* beyond what a product of powers can hold */
+        check_boltzmann(dev, 6, 3, 700, 0.3);
+        check_boltzmann(dev, 6, 41, 23, 650); /* beyond what a product of powers can hold */
+        /* so many rows that a GPU takes them some at a time */
+        check_boltzmann(dev, 2100, 3, 5, 0.3);
+        check_boltzmann(dev, 2050, 1030, 2, 3);
+        check_boltzmann(dev, 2050, 1, 300, 0.3);
     }
 }
 
 /* ---- outer products -------------------------------------------------------------------------- */
+
+/* So many rows that a GPU cuts them into strips, and the last strip is shorter. */
+static void test_sums_of_many_rows(void **state) {
+    enum { n = 5003, R = 3, C = 41, D = C + R * C };
+    double *v = numbers(n, 121), *left = numbers(n * R, 122), *right = numbers(n * C, 123);
+    double *ones = zeros(n), *wanted = numbers(D, 124), *y;
+    (void)state;
+    y = copy_of(wanted, D);
+    for (int64_t j = 0; j < D; j++) {
+        long double sum = 0;
+        int64_t r = j / C - 1, c = j % C;
+        for (int64_t i = 0; i < n; i++)
+            sum += (long double)(r < 0 ? v[i] : left[i * R + r]) * right[i * C + c];
+        wanted[j] = -0.7 * wanted[j] + 0.3 * (double)sum;
+    }
+    const sgfsi_outer o[] = {{.n = n, .rows = 1, .cols = C, .left = v, .right = right},
+                             {.n = n, .rows = R, .cols = C, .left = left, .right = right}};
+    EACH_DEVICE(dev) {
+        double *got = copy_of(y, D);
+        sgfsi_outer_sums(dev, 2, o, 0.3, -0.7, ones, got);
+        assert_same(dev->name, "sums of many rows", D, got, wanted, rounding(n));
+        check_syrk_t(dev, 16391, 5, 0.7, 1.5);
+        check_syrk_t(dev, 16391, 5, 0.7, 0);
+        free(got);
+    }
+    free(v), free(left), free(right), free(ones), free(wanted), free(y);
+}
 
 /* Every cut of the columns, with a mean and without one, and with a left factor of ones. */
 static void test_outer_products(void **state) {
@@ -970,7 +1046,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_softmax),
         cmocka_unit_test(test_hidden_units),
         cmocka_unit_test(test_errors_of_classes),
+        cmocka_unit_test(test_classes_of_every_kind),
         cmocka_unit_test(test_boltzmann_machines),
+        cmocka_unit_test(test_sums_of_many_rows),
         cmocka_unit_test(test_outer_products),
         cmocka_unit_test(test_sums_of_outer_products),
         cmocka_unit_test(test_sums_of_squares),

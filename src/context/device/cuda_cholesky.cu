@@ -294,7 +294,8 @@ __device__ static void walk_diagonal(const factoring &f, double *C, double *X, d
     }
 }
 
-/* Tile (i, j) as others have prepared it, or the matrix's own where there is nothing to subtract. */
+/* Tile (i, j) as others have prepared it, or the matrix's own where there is nothing to
+ * subtract. */
 __device__ static void fetch_prepared(const factoring &f, int i, int j, int depth, double *to) {
     const int me = static_cast<int>(threadIdx.x) - TEAM;
     if (depth == 0) return take_tile(f, i, j, to, me, FETCHERS);

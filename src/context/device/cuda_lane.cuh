@@ -30,7 +30,8 @@ static constexpr int DUES = 8, THREADS = 256;
 
 struct lane {
     cuda_state *home;
-    uint64_t owner; /* which thread */
+    uint64_t owner; /* which thread; 0: it is borrowed, */
+    bool busy;      /* now */
     cudaStream_t stream;
     cublasHandle_t blas;
     double *pinned, *far; /* the strip, `room` numbers of which `used` are taken */
@@ -52,6 +53,10 @@ lane *lane_of(const sgfs_device *dev);
 lane *new_lane_apart(const sgfs_device *dev, bool urgent);
 bool make_ready(lane *l);
 void free_lane(lane *l);
+/* For a call that leaves nothing under way, of threads that come and go: there are no more of these
+ * than calls at the same time. */
+lane *borrow_lane(const sgfs_device *dev);
+void return_lane(lane *l);
 bool fine(lane *l, cudaError_t code, const char *what); /* remembers why it is not */
 bool fine(lane *l, cublasStatus_t code, const char *what);
 bool works(const lane *l); /* nothing has failed so far */
@@ -63,7 +68,13 @@ const int64_t *up(lane *l, int64_t n, const int64_t *host); /* the same for row 
 bool is_far(const double *A);                               /* is it an address of the GPU's? */
 void down(lane *l, int64_t n, const double *from, double *host);
 void settle(lane *l);
-void lose(double *x, int64_t n); /* x = NaN */
+/* Vectors that may be of either memory: `up` and `take` unless x is what `alloc` handed out; and
+ * down to x with settle, unless `from` is x itself. */
+bool is_ours(const double *x);
+const double *there(lane *l, int64_t n, const double *x);
+double *there_or_room(lane *l, int64_t n, double *x);
+void bring(lane *l, int64_t n, const double *from, double *x);
+void lose(double *x, int64_t n); /* x = NaN, if it is the host's */
 /* n numbers of the lane's own on the GPU, until the next such call; NULL: memory is out. */
 double *scratch_of(lane *l, int64_t n);
 
@@ -190,6 +201,12 @@ __device__ static inline int64_t item(void) {
     return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 }
 
+/* n / by, n not below 0: of numbers of 32 bits that takes a quarter of the time. */
+__device__ static inline int64_t divide(int64_t n, int64_t by) {
+    if ((n | by) >> 32 != 0) return n / by;
+    return static_cast<uint32_t>(n) / static_cast<uint32_t>(by);
+}
+
 /* cuda_rows.cu */
 /* Rows at[0..n), on the GPU, of all that are kept, or n from `first` on, `stride` numbers from one
  * to the next with zeros at their ends. */
@@ -199,9 +216,12 @@ void *cuda_keep_rows(const sgfs_device *dev, const sgfsi_stored *rows);
 void cuda_drop_rows(const sgfs_device *dev, void *kept);
 void cuda_gather(const sgfs_device *dev, const void *kept, const int64_t *row, int64_t first,
                  int64_t n, double *X);
+void cuda_fetch(const sgfs_device *dev, const void *kept, const int64_t *row, int64_t first,
+                int64_t n, double *x);
 void cuda_softmax(const sgfs_device *dev, const sgfsi_softmax *s);
 void cuda_unit_less(const sgfs_device *dev, int64_t n, int64_t k, const double *at, double *P);
 void cuda_outer(const sgfs_device *dev, const sgfsi_outer *o, double *B, int64_t stride);
+void cuda_scale_rows(const sgfs_device *dev, int64_t n, int64_t k, const double *w, double *P);
 void cuda_squares(const sgfs_device *dev, int64_t n, int64_t k, const double *v, const double *X,
                   double *ss);
 void cuda_exp(const sgfs_device *dev, int64_t n, const double *x, double *y);
@@ -211,6 +231,9 @@ void cuda_outer_sums(const sgfs_device *dev, int64_t count, const sgfsi_outer *o
                      double b, const double *ones, double *y);
 void cuda_outer_squares(const sgfs_device *dev, int64_t count, const sgfsi_outer *o, double *room,
                         int64_t size, double *ss);
+
+/* cuda_measure.cu */
+void cuda_measure(const sgfs_device *dev, const void *kept, sgfsi_measured *m);
 
 /* cuda_glm.cu */
 void *cuda_keep_glm(const sgfs_device *dev, const void *kept, const sgfsi_glm *glm);
@@ -232,6 +255,11 @@ void cuda_slope(const sgfs_device *dev, sgfsi_unit unit, int64_t n, int64_t h, c
                 const double *B, double *C);
 void cuda_classes(const sgfs_device *dev, const sgfsi_classes *c);
 void cuda_boltzmann(const sgfs_device *dev, const sgfsi_boltzmann *b);
+
+/* cuda_predict.cu */
+void cuda_collect(const sgfs_device *dev, const sgfsi_collected *c);
+void cuda_pick(const sgfs_device *dev, int64_t rows, int64_t room, int64_t n, const double *A,
+               int64_t count, const int64_t *rank, double *out);
 
 /* cuda_walk.cu */
 void cuda_walk(const sgfs_device *dev, const sgfsi_walk_law *law, int64_t chains,

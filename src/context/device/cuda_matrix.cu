@@ -96,10 +96,47 @@ void cuda_gemm_nn(const sgfs_device *dev, int64_t m, int64_t r, int64_t k, doubl
     gemm(dev, false, false, m, r, k, a, A, B, b, C);
 }
 
+/* lower triangle of C = b C + the sum of all parts, D x D each. */
+__global__ static void add_squares(int64_t D, int64_t parts, const double *part, double b,
+                                   double *C) {
+    int64_t t = item(), i = divide(t, D);
+    if (i >= D || t - i * D > i) return;
+    double sum = b == 0 ? 0 : b * C[t];
+    for (int64_t k = 0; k < parts; k++) sum += part[k * D * D + t];
+    C[t] = sum;
+}
+
+/* A small square of many rows would leave most of the GPU idle: the rows are cut into parts, whose
+ * squares are made side by side, both triangles of them. False: not worth it, or no room. */
+static bool square_parts(lane *l, int64_t m, int64_t k, double a, const double *X, double b,
+                         double *C) {
+    constexpr int64_t PARTS = 16, MANY_ROWS = 1 << 14, SMALL = 640;
+    const int64_t each = m / PARTS, left_over = m - each * PARTS;
+    const int width = at_least_one(k);
+    const double none = 0;
+    if (m < MANY_ROWS || k > SMALL) return false;
+    double *part = scratch_of(l, (PARTS + 1) * k * k);
+    if (part == nullptr) return false;
+    (void)fine(l,
+               cublasDgemmStridedBatched(l->blas, CUBLAS_OP_N, CUBLAS_OP_T, width, width,
+                                         static_cast<int>(each), &a, X, width, each * k, X, width,
+                                         each * k, &none, part, width, k * k,
+                                         static_cast<int>(PARTS)),
+               "products");
+    if (left_over > 0)
+        (void)fine(l,
+                   cublasDgemm(l->blas, CUBLAS_OP_N, CUBLAS_OP_T, width, width,
+                               static_cast<int>(left_over), &a, X + PARTS * each * k, width,
+                               X + PARTS * each * k, width, &none, part + PARTS * k * k, width),
+                   "a product");
+    EACH(l, add_squares, k * k, k, PARTS + (left_over > 0), part, b, C);
+    return true;
+}
+
 void cuda_syrk_t(const sgfs_device *dev, int64_t m, int64_t k, double a, const double *X, double b,
                  double *C) {
     lane *l = lane_of(dev);
-    if (k == 0 || !works(l)) return;
+    if (k == 0 || !works(l) || square_parts(l, m, k, a, X, b, C)) return;
     (void)fine(l,
                cublasDsyrk(l->blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, static_cast<int>(k),
                            static_cast<int>(m), &a, X, at_least_one(k), &b, C, at_least_one(k)),

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
 
 struct cuda_state {
@@ -60,6 +61,7 @@ bool works(const lane *l) {
 }
 
 void lose(double *x, int64_t n) {
+    if (is_ours(x)) return; /* whoever reads it there asks for `trouble` */
     for (int64_t i = 0; i < n; i++) x[i] = NAN;
 }
 
@@ -117,6 +119,28 @@ lane *lane_of(const sgfs_device *dev) {
     return l;
 }
 
+lane *borrow_lane(const sgfs_device *dev) {
+    cuda_state *s = static_cast<cuda_state *>(dev->state);
+    lane *l;
+    (void)cudaSetDevice(s->number);
+    {
+        std::lock_guard<std::mutex> guard(s->lock);
+        for (l = s->lanes; l != nullptr && (l->owner != 0 || l->busy);) l = l->next;
+        if (l != nullptr) l->busy = true;
+    }
+    if (l != nullptr) return l;
+    l = new_lane(s, 0, true);
+    l->busy = true;
+    std::lock_guard<std::mutex> guard(s->lock);
+    l->next = s->lanes;
+    return s->lanes = l;
+}
+
+void return_lane(lane *l) {
+    std::lock_guard<std::mutex> guard(l->home->lock);
+    l->busy = false;
+}
+
 void free_lane(lane *l) {
     if (l->stream != nullptr) (void)cudaStreamSynchronize(l->stream);
     if (l->blas != nullptr) (void)cublasDestroy(l->blas);
@@ -170,6 +194,32 @@ const double *up(lane *l, int64_t n, const double *host) {
 const int64_t *up(lane *l, int64_t n, const int64_t *host) {
     static_assert(sizeof(int64_t) == sizeof(double), "row numbers lie in the strip");
     return static_cast<const int64_t *>(copy_up(l, n, host));
+}
+
+/* What `alloc` handed out, by address: CUDA itself may not answer any more once it has failed. */
+static std::mutex handed_out;
+static std::map<const double *, int64_t> ours;
+
+bool is_ours(const double *x) {
+    std::lock_guard<std::mutex> guard(handed_out);
+    auto next = ours.upper_bound(x);
+    if (next == ours.begin()) return false;
+    --next;
+    return x < next->first + next->second;
+}
+
+const double *there(lane *l, int64_t n, const double *x) {
+    return is_ours(x) ? x : up(l, n, x);
+}
+
+double *there_or_room(lane *l, int64_t n, double *x) {
+    return is_ours(x) ? x : take(l, n);
+}
+
+void bring(lane *l, int64_t n, const double *from, double *x) {
+    if (from == x) return; /* nobody waits for it */
+    down(l, n, from, x);
+    settle(l);
 }
 
 bool is_far(const double *A) {
@@ -239,11 +289,17 @@ static double *alloc(const sgfs_device *dev, int64_t n) {
         (void)cudaFree(A);
         return nullptr;
     }
+    std::lock_guard<std::mutex> guard(handed_out);
+    ours[static_cast<double *>(A)] = n > 0 ? n : 1;
     return static_cast<double *>(A);
 }
 
 static void give_back(const sgfs_device *dev, double *A) {
     (void)lane_of(dev); /* the right GPU */
+    {
+        std::lock_guard<std::mutex> guard(handed_out);
+        ours.erase(A);
+    }
     (void)cudaFree(A);
 }
 
@@ -264,8 +320,8 @@ static void put(const sgfs_device *dev, int64_t n, const double *host, double *A
 static void get(const sgfs_device *dev, int64_t n, const double *A, double *host) {
     lane *l = lane_of(dev);
     size_t bytes = static_cast<size_t>(n) * sizeof *A;
-    if (works(l) && n > 0)
-        (void)fine(l, cudaMemcpyAsync(host, A, bytes, cudaMemcpyDeviceToHost, l->stream), "a copy");
+    if (works(l) && n > 0) /* `host` may be the GPU's */
+        (void)fine(l, cudaMemcpyAsync(host, A, bytes, cudaMemcpyDefault, l->stream), "a copy");
     settle(l);
     if (!works(l)) lose(host, n);
 }
@@ -393,6 +449,11 @@ static sgfsi_device_ops table(void) {
     ops.keep_rows = cuda_keep_rows;
     ops.drop_rows = cuda_drop_rows;
     ops.gather = cuda_gather;
+    ops.scale_rows = cuda_scale_rows;
+    ops.collect = cuda_collect;
+    ops.pick = cuda_pick;
+    ops.measure = cuda_measure;
+    ops.fetch = cuda_fetch;
     ops.walk = cuda_walk;
     ops.keep_glm = cuda_keep_glm;
     ops.drop_glm = cuda_drop_glm;

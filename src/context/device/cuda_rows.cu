@@ -16,6 +16,7 @@ struct kept_rows {
     sgfsi_dtype type;
     int64_t rows, row_bytes, features;
     int intercept;
+    bool lent; /* cells are a caller's */
     char *cells;
     int64_t *column;
     double *shift, *scale;
@@ -50,7 +51,7 @@ static int64_t used_bytes(const sgfsi_stored *s) {
 void cuda_drop_rows(const sgfs_device *dev, void *kept) {
     kept_rows *k = static_cast<kept_rows *>(kept);
     (void)lane_of(dev);
-    (void)cudaFree(k->cells);
+    if (!k->lent) (void)cudaFree(k->cells);
     (void)cudaFree(k->column);
     (void)cudaFree(k->shift);
     (void)cudaFree(k->scale);
@@ -81,6 +82,16 @@ static bool copy_columns(kept_rows *k, const sgfsi_stored *s) {
            copy_all(&k->scale, s->scale, s->features);
 }
 
+/* Cells that are on this GPU stay where they are, when whoever made them has done so. */
+static bool adopt_cells(const sgfs_device *dev, kept_rows *k, const sgfsi_stored *s) {
+    cudaPointerAttributes is;
+    k->lent = true;
+    k->cells = const_cast<char *>(s->part[0].cells);
+    if (cudaPointerGetAttributes(&is, k->cells) != cudaSuccess) return false;
+    bool far = is.type == cudaMemoryTypeDevice || is.type == cudaMemoryTypeManaged;
+    return far && is.device == dev->number && cudaDeviceSynchronize() == cudaSuccess;
+}
+
 static bool copy_cells(kept_rows *k, const sgfsi_stored *s) {
     int64_t used = used_bytes(s);
     size_t bytes = static_cast<size_t>(s->rows * s->row_bytes);
@@ -106,7 +117,8 @@ static bool has_room(const sgfsi_stored *s) {
 void *cuda_keep_rows(const sgfs_device *dev, const sgfsi_stored *s) {
     int64_t size = bytes_of(s->type);
     lane *l = lane_of(dev);
-    if (!works(l) || size == 0 || s->row_bytes % size != 0 || !has_room(s)) return nullptr;
+    if (!works(l) || size == 0 || s->row_bytes % size != 0) return nullptr;
+    if (!s->there && !has_room(s)) return nullptr;
     kept_rows *k = new (std::nothrow) kept_rows();
     if (k == nullptr) return nullptr;
     k->type = s->type;
@@ -114,7 +126,8 @@ void *cuda_keep_rows(const sgfs_device *dev, const sgfsi_stored *s) {
     k->row_bytes = s->row_bytes;
     k->features = s->features;
     k->intercept = s->intercept;
-    if (copy_cells(k, s) && copy_columns(k, s)) return k;
+    bool cells = s->there ? adopt_cells(dev, k, s) : copy_cells(k, s);
+    if (cells && copy_columns(k, s)) return k;
     (void)cudaGetLastError(); /* the host gathers */
     cuda_drop_rows(dev, k);
     return nullptr;
@@ -127,7 +140,7 @@ __global__ static void gather(int64_t n, kept_rows k, const int64_t *row, int64_
                               int64_t stride, double *X) {
     int64_t at = item();
     if (at >= n * stride) return;
-    int64_t i = at / stride, j = at % stride - k.intercept;
+    int64_t i = divide(at, stride), j = at - i * stride - k.intercept;
     int64_t from = row != nullptr ? row[i] : first + i;
     double x = j < k.features ? 1 : 0;
     if (j >= 0 && j < k.features) {
@@ -163,6 +176,24 @@ void cuda_gather(const sgfs_device *dev, const void *kept, const int64_t *row, i
     const kept_rows *k = static_cast<const kept_rows *>(kept);
     gather_rows(l, kept, row != nullptr ? up(l, n, row) : nullptr, first, n,
                 k->features + k->intercept, X);
+}
+
+/* Passes over all rows have threads of their own, which end with them. */
+void cuda_fetch(const sgfs_device *dev, const void *kept, const int64_t *row, int64_t first,
+                int64_t n, double *x) {
+    lane *l = borrow_lane(dev);
+    const kept_rows *k = static_cast<const kept_rows *>(kept);
+    int64_t stride = k->features + k->intercept;
+    if (begin(l, 2 * n * stride + (row != nullptr ? n : 0))) {
+        const int64_t *at = row != nullptr ? up(l, n, row) : nullptr;
+        double *X = take(l, n * stride);
+        gather_rows(l, kept, at, first, n, stride, X);
+        down(l, n * stride, X, x);
+        settle(l);
+    } else {
+        lose(x, n * stride);
+    }
+    return_lane(l);
 }
 
 /* ---- row by row ------------------------------------------------------------------------------ */
@@ -224,9 +255,9 @@ void cuda_unit_less(const sgfs_device *dev, int64_t n, int64_t k, const double *
 }
 
 __global__ static void outer(sgfsi_outer o, double *B, int64_t stride) {
-    int64_t width = o.end - o.from, t = item(), i = t / width, j = t % width;
+    int64_t width = o.end - o.from, t = item(), i = divide(t, width), j = t - i * width;
     if (i >= o.n) return;
-    int64_t r = (o.from + j) / o.cols, c = (o.from + j) % o.cols;
+    int64_t r = divide(o.from + j, o.cols), c = o.from + j - r * o.cols;
     double x = o.right[i * o.cols + c];
     if (o.left != nullptr) x *= o.left[i * o.rows + r];
     B[i * stride + j] = o.mean != nullptr ? x - o.mean[j] : x;
@@ -235,19 +266,32 @@ __global__ static void outer(sgfsi_outer o, double *B, int64_t stride) {
 void cuda_outer(const sgfs_device *dev, const sgfsi_outer *o, double *B, int64_t stride) {
     lane *l = lane_of(dev);
     int64_t width = o->end - o->from;
-    sgfsi_outer there = *o;
+    sgfsi_outer factors = *o;
     bool carry = o->rows == 1 && o->left != nullptr; /* a vector */
     if (!begin(l, width + (carry ? o->n * o->rows : 0))) return;
-    if (carry) there.left = up(l, o->n * o->rows, o->left);
-    if (o->mean != nullptr) there.mean = up(l, width, o->mean + o->from);
-    EACH(l, outer, o->n * width, there, B, stride);
+    if (carry) factors.left = there(l, o->n * o->rows, o->left);
+    if (o->mean != nullptr) factors.mean = up(l, width, o->mean + o->from);
+    EACH(l, outer, o->n * width, factors, B, stride);
 }
 
-/* Left factors of one row are vectors of the host's: o with a copy of them, if there is one. */
+__global__ static void scale_rows(int64_t n, int64_t k, const double *w, double *P) {
+    int64_t t = item();
+    if (t >= n * k) return;
+    double by = w[divide(t, k)];
+    P[t] = by == 0 ? 0 : by * P[t]; /* whatever it was */
+}
+
+void cuda_scale_rows(const sgfs_device *dev, int64_t n, int64_t k, const double *w, double *P) {
+    lane *l = lane_of(dev);
+    if (works(l)) EACH(l, scale_rows, n * k, n, k, w, P);
+}
+
+/* Left factors of one row are vectors, mostly of the host's: o with a copy of them, if there is
+ * one. */
 static sgfsi_outer with_left(lane *l, const sgfsi_outer *o) {
-    sgfsi_outer there = *o;
-    if (o->rows == 1 && o->left != nullptr) there.left = up(l, o->n, o->left);
-    return there;
+    sgfsi_outer factors = *o;
+    if (o->rows == 1 && o->left != nullptr) factors.left = there(l, o->n, o->left);
+    return factors;
 }
 
 /* How many numbers the sums of all have, and how many their vectors. */
@@ -261,26 +305,97 @@ static int64_t numbers_of(int64_t count, const sgfsi_outer *o, int64_t *vectors)
     return D;
 }
 
+/* 32 columns by 8 lots of rows in a block, whose sums are added in order. */
+static constexpr int COLUMNS = 32, LOTS = 8;
+
+/* The block's sum over its lots, in threads of the first. */
+__device__ static double add_lots(double own) {
+    __shared__ double part[LOTS][COLUMNS];
+    int c = static_cast<int>(threadIdx.x) % COLUMNS, lot = static_cast<int>(threadIdx.x) / COLUMNS;
+    part[lot][c] = own;
+    __syncthreads();
+    for (int other = 1; lot == 0 && other < LOTS; other++) own += part[other][c];
+    return own;
+}
+
+/* part (strips x cols): sums of left_i right_i. over strips of rows. */
+__global__ static void sum_strips(sgfsi_outer o, int64_t strip_rows, double *part) {
+    const int64_t across = (o.cols + COLUMNS - 1) / COLUMNS, strip = blockIdx.x / across;
+    const int64_t c = blockIdx.x % across * COLUMNS + threadIdx.x % COLUMNS;
+    const int64_t from = strip * strip_rows, to = from + strip_rows < o.n ? from + strip_rows : o.n;
+    double sum = 0;
+    for (int64_t i = from + threadIdx.x / COLUMNS; c < o.cols && i < to; i += LOTS)
+        sum += o.left[i] * o.right[i * o.cols + c];
+    sum = add_lots(sum);
+    if (threadIdx.x < COLUMNS && c < o.cols) part[strip * o.cols + c] = sum;
+}
+
+/* y = b y + a times the sum of `strips` times y's count of numbers. */
+__global__ static void add_strips(int64_t count, int64_t strips, const double *part, double a,
+                                  double b, double *y) {
+    const int64_t c = static_cast<int64_t>(blockIdx.x) * COLUMNS + threadIdx.x % COLUMNS;
+    double sum = 0;
+    for (int64_t k = threadIdx.x / COLUMNS; c < count && k < strips; k += LOTS)
+        sum += part[k * count + c];
+    sum = add_lots(sum);
+    if (threadIdx.x < COLUMNS && c < count) y[c] = (b == 0 ? 0 : b * y[c]) + a * sum;
+}
+
+/* y = a left' right + b y on the GPU. A small matrix of many rows would leave most of it idle: the
+ * rows are cut into strips, which are multiplied side by side. */
+static constexpr int64_t STRIP = 256, MANY_ROWS = 4096, SMALL = 1 << 16;
+
+static void add_outer(lane *l, const sgfsi_outer *o, double a, double b, double *y) {
+    const int64_t count = o->rows * o->cols, whole = o->n / STRIP, left_over = o->n % STRIP,
+                  strips = pieces(o->n, STRIP);
+    const int rows = static_cast<int>(o->rows), cols = static_cast<int>(o->cols);
+    const int ld_left = at_least_one(o->rows), ld_right = at_least_one(o->cols);
+    const double one = 1, none = 0;
+    if (o->n < MANY_ROWS || count > SMALL) {
+        (void)fine(l,
+                   cublasDgemm(l->blas, CUBLAS_OP_N, CUBLAS_OP_T, cols, rows,
+                               static_cast<int>(o->n), &a, o->right, ld_right, o->left, ld_left, &b,
+                               y, ld_right),
+                   "a product");
+        return;
+    }
+    double *part = scratch_of(l, strips * count);
+    if (part == nullptr) return;
+    if (rows == 1) {
+        TOGETHER(l, sum_strips, strips * pieces(o->cols, COLUMNS), COLUMNS * LOTS, *o, STRIP, part);
+    } else {
+        (void)fine(l,
+                   cublasDgemmStridedBatched(l->blas, CUBLAS_OP_N, CUBLAS_OP_T, cols, rows,
+                                             static_cast<int>(STRIP), &one, o->right, ld_right,
+                                             STRIP * o->cols, o->left, ld_left, STRIP * o->rows,
+                                             &none, part, ld_right, count, static_cast<int>(whole)),
+                   "products");
+        if (left_over > 0)
+            (void)fine(l,
+                       cublasDgemm(l->blas, CUBLAS_OP_N, CUBLAS_OP_T, cols, rows,
+                                   static_cast<int>(left_over), &one,
+                                   o->right + whole * STRIP * o->cols, ld_right,
+                                   o->left + whole * STRIP * o->rows, ld_left, &none,
+                                   part + whole * count, ld_right),
+                       "a product");
+    }
+    TOGETHER(l, add_strips, pieces(count, COLUMNS), COLUMNS * LOTS, count, strips, part, a, b, y);
+}
+
 void cuda_outer_sums(const sgfs_device *dev, int64_t count, const sgfsi_outer *o, double a,
                      double b, const double *ones, double *y) {
     int64_t vectors, D = numbers_of(count, o, &vectors);
     lane *l = lane_of(dev);
     if (D == 0) return;
     if (!begin(l, vectors + 2 * D)) return lose(y, D);
-    double *to = b == 0 ? take(l, D) : const_cast<double *>(up(l, D, y)), *at = to;
+    double *to = b == 0 ? there_or_room(l, D, y) : const_cast<double *>(there(l, D, y)), *at = to;
     for (int64_t k = 0; k < count; at += o[k].rows * o[k].cols, k++) {
-        sgfsi_outer there = o[k];
-        if (there.left == nullptr) there.left = ones;
-        there = with_left(l, &there);
-        (void)fine(l,
-                   cublasDgemm(l->blas, CUBLAS_OP_N, CUBLAS_OP_T, static_cast<int>(there.cols),
-                               static_cast<int>(there.rows), static_cast<int>(there.n), &a,
-                               there.right, at_least_one(there.cols), there.left,
-                               at_least_one(there.rows), &b, at, at_least_one(there.cols)),
-                   "a product");
+        sgfsi_outer factors = o[k];
+        if (factors.left == nullptr) factors.left = ones;
+        factors = with_left(l, &factors);
+        add_outer(l, &factors, a, b, at);
     }
-    down(l, D, to, y);
-    settle(l);
+    bring(l, D, to, y);
 }
 
 /* A thread for each number, which adds from row to row. */
@@ -309,11 +424,7 @@ void cuda_outer_squares(const sgfs_device *dev, int64_t count, const sgfsi_outer
     settle(l);
 }
 
-/* 32 columns by 8 lots of rows in a block, whose sums are added in order. */
-static constexpr int COLUMNS = 32, LOTS = 8;
-
 __global__ static void squares(int64_t n, int64_t k, const double *v, const double *X, double *ss) {
-    __shared__ double part[LOTS][COLUMNS];
     int c = threadIdx.x % COLUMNS, lot = threadIdx.x / COLUMNS;
     int64_t j = static_cast<int64_t>(blockIdx.x) * COLUMNS + c;
     double sum = 0;
@@ -321,11 +432,8 @@ __global__ static void squares(int64_t n, int64_t k, const double *v, const doub
         double x = X[i * k + j], w = v != nullptr ? v[i] : 1;
         sum += w * w * (x * x);
     }
-    part[lot][c] = sum;
-    __syncthreads();
-    if (lot > 0 || j >= k) return;
-    for (int other = 1; other < LOTS; other++) sum += part[other][c];
-    ss[j] = sum;
+    sum = add_lots(sum);
+    if (lot == 0 && j < k) ss[j] = sum;
 }
 
 void cuda_squares(const sgfs_device *dev, int64_t n, int64_t k, const double *v, const double *X,

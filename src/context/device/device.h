@@ -15,8 +15,9 @@
  *   optional   NULL means that there is no need for it.
  *
  * With memory of its own a device does the work on minibatches of dense rows for models that say
- * so (`far` in stages.h), and on all rows at once for models of one predictor (ask_glm). Other
- * models, sparse rows and predictions stay with the host (`near` in context.h).
+ * so (`far` in stages.h), and on all rows at once for models of one predictor (ask_glm) and those
+ * of classes, whose vectors lie there then as well (scale_rows). Other models and sparse rows stay
+ * with the host (`near` in context.h).
  *
  * The conformance test (tests/conform/test_device.c) compares every row of sgfsi_devices with
  * host.c; tests/conform/test_far_device.c is a device with memory that the host cannot touch.
@@ -57,8 +58,8 @@ typedef struct sgfsi_column_span {
     int64_t first, count;
 } sgfsi_column_span;
 
-/* Rows as they are stored in the host's memory, for a device that keeps a copy, and what becomes of
- * them: 1 where there is an intercept, then (cell - shift) scale for the columns of all spans. */
+/* Rows as they are stored, for a device that keeps a copy, and what becomes of them: 1 where there
+ * is an intercept, then (cell - shift) scale for the columns of all spans. */
 typedef struct sgfsi_stored_part {
     int64_t first, rows; /* its first row, counted over all parts */
     const char *cells;
@@ -73,7 +74,19 @@ typedef struct sgfsi_stored {
     int64_t features;            /* of all spans */
     const double *shift, *scale; /* features; NULL: cells are taken as they are */
     bool intercept;
+    bool there; /* cells are addresses of the device's memory: one part, which stays where it is and
+                   is not copied. Else they are the host's */
 } sgfsi_stored;
+
+/* Columns of rows that a device keeps, taken as they are: what rows/column_stats.h says of them, to
+ * the bit, as blocks of rows are merged in order there, too. */
+typedef struct sgfsi_measured {
+    const int64_t *row;            /* n, the host's; NULL: the first n */
+    const double *weight;          /* n, the host's; NULL: each counts once */
+    int64_t n, block, features;    /* block: rows that are summed one after another */
+    double *mean, *ss, *min, *max; /* features each */
+    int64_t bad, first_bad; /* cells that are not finite, and i * features + j of the first */
+} sgfsi_measured;
 
 /* Rows of left (x) right, less a mean: what the scores of a layer are (fisher/dense.c). */
 typedef struct sgfsi_outer {
@@ -168,7 +181,26 @@ typedef struct sgfsi_classes {
     double *E;         /* n x K: eta, then [k = own] - p_k, p_k = exp(eta_k)/sum of all */
     const double *own; /* n: the row's class; -1: unknown, of density 0 */
     double *loglik;    /* n: log p_own, or NULL */
+    bool further;      /* there is one class more, number K, whose eta is 0 */
+    int64_t each;      /* so many rows in turn have the same number of `own`; 0: one */
+    bool plain;        /* E becomes p_k; own may be NULL: unknown */
+    bool brief;        /* nobody looks at E any more */
 } sgfsi_classes;
+
+/* What some draws say of rows, for predictions; all of it in the device's memory. Of K = 1 number a
+ * row it is the predictor of the second of two labels, of which both have a probability. */
+typedef struct sgfsi_collected {
+    int64_t n, K, draws;  /* rows; numbers of each at each draw */
+    int64_t first, room;  /* draws before these; from one row of `kept` to the next */
+    const double *P;      /* n x draws x K: probabilities, or predictors */
+    const double *loglik; /* n x draws, of the row's own label; NULL: unknown, or K = 1 */
+    const double *own;    /* n: 1, 0 or -1, unknown; of K = 1, or NULL */
+    double *kept;         /* n x K x room: P, draws side by side */
+    double *total;        /* n x K or 2: sums of probabilities */
+    double *top, *sum;    /* n: the largest log density so far; of exp(log density - top) */
+} sgfsi_collected;
+
+enum { SGFSI_MOST_RANKS = 6 };
 
 /* A discriminative restricted Boltzmann machine (model/drbm.c), H hidden units under K classes:
  *     a_jk = S_j + U_jk,   l_k = B_k + sum_j log(1 + exp(a_jk)),   p_k = exp(l_k)/sum of all
@@ -294,6 +326,23 @@ typedef struct sgfsi_device_ops {
     void (*drop_rows)(SGFSI_HERE, void *kept);
     void (*gather)(SGFSI_HERE, const void *kept, const int64_t *row, int64_t first, int64_t n,
                    double *X);
+    /* P_i. = w_i P_i., or 0 where w_i is 0; w n, P n x k. All vectors of passes that a device makes
+     * (posterior/far_pass.h) lie in its memory, as w does: one that has this takes own and loglik
+     * of `classes` and `boltzmann`, left of `outer` and `outer_sums`, ones and y there, and `host`
+     * of `get` from either memory. */
+    void (*scale_rows)(SGFSI_HERE, int64_t n, int64_t k, const double *w, double *P);
+    /* For predictions of labels (posterior/far_predictor.h), both or neither: draws are added up;
+     * and out (rows x count) = the number of rank rank[j], from 0, among the n first numbers of
+     * each row of A, whose rows are `room` numbers apart. rank is the host's; SGFSI_MOST_RANKS at
+     * most. */
+    void (*collect)(SGFSI_HERE, const sgfsi_collected *c);
+    void (*pick)(SGFSI_HERE, int64_t rows, int64_t room, int64_t n, const double *A, int64_t count,
+                 const int64_t *rank, double *out);
+    /* Of rows that nobody else has (`there`): what is known of their columns, and some of them as
+     * numbers of the host's. Both or neither; keep_rows without them takes no such rows. */
+    void (*measure)(SGFSI_HERE, const void *kept, sgfsi_measured *m);
+    void (*fetch)(SGFSI_HERE, const void *kept, const int64_t *row, int64_t first, int64_t n,
+                  double *x);
     /* Iterations of several chains, the host waiting for all of them at once (walk.h). */
     void (*walk)(SGFSI_HERE, const struct sgfsi_walk_law *law, int64_t chains,
                  struct sgfsi_walk *walks);

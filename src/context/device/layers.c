@@ -8,6 +8,8 @@
 
 #include "context/device/device.h"
 
+enum { TILE = 64 }; /* rows whose classes are looked at together */
+
 /* ---- hidden units ---------------------------------------------------------------------------- */
 
 double sgfsi_unit_factor(sgfsi_unit unit) {
@@ -52,29 +54,45 @@ void sgfsi_slope_of(SGFSI_HERE, sgfsi_unit unit, int64_t n, int64_t h, const dou
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
-static void lower(int64_t K, double *x) {
-    double most = x[0];
-    for (int64_t k = 1; k < K; k++) most = x[k] > most ? x[k] : most;
-    for (int64_t k = 0; k < K; k++) x[k] -= most;
+static void lower(int64_t K, double by, double *x) {
+    for (int64_t k = 0; k < K; k++) x[k] -= by;
 }
 
-/* One exp for each class, of numbers that are not positive: nothing overflows. */
+static double largest(int64_t K, bool further, const double *x) {
+    double most = further ? 0 : x[0];
+    for (int64_t k = 0; k < K; k++) most = x[k] > most ? x[k] : most;
+    return most;
+}
+
+/* Rows first .. first + n - 1. One exp for each class, of numbers that are not positive: nothing
+ * overflows. */
+static void look_at(const sgfs_device *dev, const sgfsi_classes *c, int64_t first, int64_t n) {
+    const int64_t K = c->K, each = c->each > 0 ? c->each : 1;
+    double level[TILE], rest[TILE], *E = c->E + first * K;
+    for (int64_t i = 0; i < n; i++) {
+        double *e = E + i * K, most = largest(K, c->further, e);
+        const int64_t own = c->own != NULL ? (int64_t)c->own[(first + i) / each] : -1;
+        lower(K, most, e);
+        level[i] = own < 0 ? -INFINITY : own < K ? e[own] : -most;
+        rest[i] = -most;
+    }
+    sgfsi_exp(dev, n * K, E, E);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t own = c->plain || c->own == NULL ? -1 : (int64_t)c->own[(first + i) / each];
+        double *e = E + i * K, sum = c->further ? exp(rest[i]) : 0;
+        for (int64_t k = 0; k < K; k++) sum += e[k];
+        double scale = (c->plain ? 1 : -1) / sum;
+        for (int64_t k = 0; k < K; k++) e[k] *= scale;
+        if (own >= 0 && own < K) e[own] += 1;
+        if (c->loglik != NULL) c->loglik[first + i] = level[i] - log(sum);
+    }
+}
+
 void sgfsi_classes_of(SGFSI_HERE, const sgfsi_classes *c) {
-    const int64_t n = c->n, K = c->K;
     if (dev->ops->classes != NULL) {
         dev->ops->classes(dev, c);
         return;
     }
-    for (int64_t i = 0; i < n; i++) lower(K, c->E + i * K);
-    for (int64_t i = 0; c->loglik != NULL && i < n; i++)
-        c->loglik[i] = c->own[i] >= 0 ? c->E[i * K + (int64_t)c->own[i]] : -INFINITY;
-    sgfsi_exp(dev, n * K, c->E, c->E);
-    for (int64_t i = 0; i < n; i++) {
-        double *e = c->E + i * K, sum = 0;
-        for (int64_t k = 0; k < K; k++) sum += e[k];
-        double scale = -1 / sum;
-        for (int64_t k = 0; k < K; k++) e[k] *= scale;
-        if (c->own[i] >= 0) e[(int64_t)c->own[i]] += 1;
-        if (c->loglik != NULL) c->loglik[i] -= log(sum);
-    }
+    for (int64_t first = 0; first < c->n; first += TILE)
+        look_at(dev, c, first, c->n - first < TILE ? c->n - first : TILE);
 }

@@ -15,12 +15,14 @@
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/bytes.h"
 #include "base/file.h"
 #include "diagnostics/interval.h"
 #include "jobs/reopen.h"
 #include "model/user.h"
+#include "posterior/far_predictor.h"
 
 enum { SLOTS = 4 }; /* blocks for each thread between two looks at the file */
 
@@ -37,16 +39,37 @@ static const sgfs_option options[] = {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* The word for it. --device auto: a GPU where there is one, and where the file is so long that it
+ * pays: half a second of sixteen cores, which is what it takes to begin. */
+static const char *choose_device(const sgfsi_predict *p) {
+    const double worth = 5e10, bytes_of_number = 8;
+    const char *name = sgfsi_config_text(p->job.cfg, "run.device");
+    const sgfsi_log *log = sgfsi_config_log(p->job.cfg);
+    const sgfs_device *gpu = NULL;
+    struct stat is;
+    sgfs_err err;
+    if (strcmp(name, "auto") != 0) return name;
+    if (p->path == NULL || stat(p->path, &is) != 0 ||
+        (double)is.st_size / bytes_of_number * (double)p->draws < worth)
+        return sgfsi_devices[0]->name;
+    if (sgfsi_device_open(&gpu, &sgfs_device_cuda, 0, &err) != SGFS_OK) {
+        sgfsi_say(log, SGFS_NOTE, "--device auto: the processor. %s", err.text);
+        return sgfsi_devices[0]->name;
+    }
+    sgfsi_say(log, SGFS_NOTE, "--device auto: the GPU, %s.", gpu->ops->library(gpu));
+    sgfsi_device_close(gpu);
+    return sgfs_device_cuda.name;
+}
+
 /* The options of the model, as the run had them. */
-static sgfs_config *recall_config(const sgfs_draws *draws, const sgfs_config *cfg, sgfs_err *err) {
+static sgfs_config *recall_config(const sgfs_draws *draws, const char *device, sgfs_err *err) {
     sgfs_config *old = sgfs_config_new();
     sgfs_status status = old == NULL ? sgfsi_fail_memory(err, "the options") : SGFS_OK;
     if (status == SGFS_OK && !sgfsi_json_is_object(sgfsi_json_get(draws->header, "config")))
         status = sgfsi_fail(err, SGFS_ERUNFILE, "The run does not say what its options were.");
     if (status == SGFS_OK) status = sgfsi_reopen_choices(old, draws, "model.", err);
     if (status == SGFS_OK) status = sgfsi_reopen_choices(old, draws, "data.", err);
-    if (status == SGFS_OK)
-        status = sgfs_config_set(old, "run.device", sgfsi_config_text(cfg, "run.device"), err);
+    if (status == SGFS_OK) status = sgfs_config_set(old, "run.device", device, err);
     if (status == SGFS_OK) return old;
     sgfs_config_free(old);
     return NULL;
@@ -160,7 +183,7 @@ static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err 
     if (choose_draws(p, draws, err) != SGFS_OK) return sgfsi_why(err);
     if (p->kind == NULL) p->kind = find_kind(draws, p->job.cfg, err);
     const sgfs_model_kind *kind = p->kind;
-    sgfs_config *old = kind != NULL ? recall_config(draws, p->job.cfg, err) : NULL;
+    sgfs_config *old = kind != NULL ? recall_config(draws, choose_device(p), err) : NULL;
     if (old == NULL) return sgfsi_why(err);
     const sgfsi_origin origin = {.kind = kind,
                                  .cfg = old,
@@ -190,7 +213,12 @@ static sgfs_status open_all(sgfsi_predict *p, const sgfs_draws *draws, sgfs_err 
     if (status != SGFS_OK) return status;
     p->slots = SLOTS * threads * p->comm->size;
     p->width = kind->predict != NULL ? m->outputs : 1;
-    p->most = sgfsi_predict_rows(m, p->width, p->draws);
+    /* A device keeps what all draws say, of which an array wants every number. */
+    bool alone = p->comm->size == 1 && !p->array;
+    p->most = alone ? sgfsi_far_predictor_rows(m, p->draws, p->job.threads) : 0;
+    p->model = p->most > 0 ? m : sgfsi_model_near(m, &p->job.arena);
+    if (p->model == NULL) return sgfsi_fail_memory(err, "predictions");
+    if (p->most == 0) p->most = sgfsi_predict_rows(m, p->width, p->draws);
     p->seed = (uint64_t)sgfsi_config_int(p->job.cfg, "run.seed");
     sgfsi_interval_kind tails;
     status = sgfsi_interval_read(sgfsi_config_text(p->job.cfg, "summary.interval"),
@@ -277,6 +305,7 @@ static void close_predict(sgfs_job *job) {
         free(p->slot[k].in.keys.bytes);
     }
     sgfsi_workspaces_free(p->idle);
+    sgfsi_arena_free(&p->there);
     pthread_mutex_destroy(&p->lock);
     sgfsi_newrows_close(&p->rows);
     sgfsi_user_free(p->kind);

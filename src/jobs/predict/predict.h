@@ -44,7 +44,9 @@ typedef struct sgfsi_predict {
     const sgfs_model_kind *kind; /* ours to free where it came from a file */
     sgfsi_draw *draw;            /* draws: those used */
     int64_t draws;
+    const sgfs_model *model;    /* with the device that does the work */
     int64_t width, most, slots; /* most: rows of a block */
+    sgfsi_arena there;          /* of the predictors: back before their device goes */
     sgfsi_predictor *predictor; /* one for each thread */
     sgfsi_predict_slot *slot;   /* slots */
     const sgfsi_comm *comm;     /* the processes that share the blocks */

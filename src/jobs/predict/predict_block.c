@@ -53,7 +53,7 @@ sgfs_status sgfsi_predict_room(sgfsi_predict *p, sgfs_err *err) {
     }
     for (int64_t k = 0; k < p->job.threads && status == SGFS_OK; k++) {
         status =
-            sgfsi_predictor_open(&p->predictor[k], p->rows.model, p->most, p->draws, arena, err);
+            sgfsi_predictor_open(&p->predictor[k], p->model, p->most, p->draws, &p->there, err);
         p->predictor[k].seed = p->seed;
         memcpy(p->predictor[k].at, p->at, sizeof p->at);
     }
@@ -198,6 +198,7 @@ void sgfsi_predict_block(sgfsi_predict *p, sgfsi_predictor *predictor, sgfsi_pre
         if (sgfsi_job_stopping(&p->job)) return;
         slot->status = sgfsi_predictor_add(predictor, some, &p->draw[s], &slot->err);
     }
+    if (slot->status == SGFS_OK) slot->status = sgfsi_predictor_finish(predictor, &slot->err);
     slot->text.used = 0;
     FILE *f = p->out != NULL ? sgfsi_io_memory(&slot->text) : NULL;
     if (slot->status == SGFS_OK && p->out != NULL && f == NULL)

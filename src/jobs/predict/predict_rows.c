@@ -39,8 +39,7 @@ static sgfsi_workspace *take_workspace(sgfsi_predict *p, sgfs_err *err) {
     if (w == NULL) return sgfsi_fail_memory(err, "predictions"), NULL;
     sgfs_status status = sgfsi_newrows_memory_room(&p->rows, p->most, &w->in, &w->arena, err);
     if (status == SGFS_OK)
-        status =
-            sgfsi_predictor_open(&w->predictor, p->rows.model, p->most, p->draws, &w->arena, err);
+        status = sgfsi_predictor_open(&w->predictor, p->model, p->most, p->draws, &w->arena, err);
     if (status != SGFS_OK) return sgfsi_workspaces_free(w), NULL;
     w->predictor.seed = p->seed;
     memcpy(w->predictor.at, p->at, sizeof p->at);
@@ -62,6 +61,7 @@ static sgfs_status predict_some(sgfsi_predict *p, sgfsi_workspace *w, const sgfs
     sgfsi_predictor_begin(&w->predictor, &w->in.batch, first);
     sgfsi_predictor_groups(&w->predictor, w->in.code, p->rows.groups.zero);
     status = sgfsi_predictor_add(&w->predictor, p->draws, p->draw, err);
+    if (status == SGFS_OK) status = sgfsi_predictor_finish(&w->predictor, err);
     for (int64_t i = 0; i < n && status == SGFS_OK; i++) {
         const int64_t Q = out->quantile != NULL ? p->width * SGFSI_QUANTILES : 0;
         double *mean = out->mean + (first + i) * p->width,

@@ -46,6 +46,16 @@ inline cublasStatus_t cublasDgemm(cublasHandle_t, cublasOperation_t ta, cublasOp
     cblas_dgemm(CblasColMajor, TURN(ta), TURN(tb), m, n, k, *a, A, lda, B, ldb, *b, C, ldc);
     return pretended_product();
 }
+inline cublasStatus_t cublasDgemmStridedBatched(cublasHandle_t, cublasOperation_t ta,
+                                                cublasOperation_t tb, int m, int n, int k,
+                                                const double *a, const double *A, int lda,
+                                                long long next_A, const double *B, int ldb,
+                                                long long next_B, const double *b, double *C,
+                                                int ldc, long long next_C, int count) {
+    for (int i = 0; i < count; i++, A += next_A, B += next_B, C += next_C)
+        cblas_dgemm(CblasColMajor, TURN(ta), TURN(tb), m, n, k, *a, A, lda, B, ldb, *b, C, ldc);
+    return pretended_product();
+}
 inline cublasStatus_t cublasDsyrk(cublasHandle_t, cublasFillMode_t uplo, cublasOperation_t op,
                                   int n, int k, const double *a, const double *A, int lda,
                                   const double *b, double *C, int ldc) {

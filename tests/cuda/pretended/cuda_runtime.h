@@ -12,6 +12,7 @@
 #pragma once
 
 #include <setjmp.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -125,6 +126,12 @@ inline cudaError_t cudaGetLastError() {
     return pretended_state();
 }
 
+inline double __dmul_rn(double x, double y) {
+    return x * y;
+}
+inline double __dadd_rn(double x, double y) {
+    return x + y;
+}
 inline double rsqrt(double x) {
     return 1 / std::sqrt(x);
 }
@@ -171,15 +178,22 @@ inline cudaError_t cudaFreeHost(void *A) {
     std::free(A);
     return cudaSuccess;
 }
-enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice };
+enum cudaMemoryType {
+    cudaMemoryTypeUnregistered,
+    cudaMemoryTypeHost,
+    cudaMemoryTypeDevice,
+    cudaMemoryTypeManaged
+};
 struct cudaPointerAttributes {
     cudaMemoryType type;
+    int device;
 };
 inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *is, const void *A) {
     std::lock_guard<std::mutex> guard(pretended_lock);
     const char *at = static_cast<const char *>(A);
     auto next = pretended_memory.upper_bound(at);
     is->type = cudaMemoryTypeUnregistered;
+    is->device = 0;
     if (next == pretended_memory.begin()) return cudaSuccess;
     --next;
     if (at < next->first + next->second) is->type = cudaMemoryTypeDevice;
@@ -188,11 +202,52 @@ inline cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *is, const voi
 enum cudaMemcpyKind {
     cudaMemcpyHostToDevice,
     cudaMemcpyDeviceToHost,
-    cudaMemcpyDeviceToDevice
+    cudaMemcpyDeviceToDevice,
+    cudaMemcpyDefault
 };
 inline cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind) {
     std::memcpy(to, from, bytes);
     return pretended_state();
+}
+
+/* Memory of the GPU that others made, such as the arrays of a Python program: nobody but a kernel
+ * may look at it, whoever else does dies of a segmentation fault. Filled by whoever asked for it,
+ * until it is shut. */
+inline std::map<char *, size_t> pretended_foreign;
+inline int64_t pretended_kernels; /* that are under way */
+
+inline void pretended_protect(int how) {
+    for (const auto &piece : pretended_foreign) (void)mprotect(piece.first, piece.second, how);
+}
+struct pretended_kernel {
+    pretended_kernel() {
+        std::lock_guard<std::mutex> guard(pretended_lock);
+        if (pretended_kernels++ == 0) pretended_protect(PROT_READ);
+    }
+    ~pretended_kernel() {
+        std::lock_guard<std::mutex> guard(pretended_lock);
+        if (--pretended_kernels == 0) pretended_protect(PROT_NONE);
+    }
+    pretended_kernel(const pretended_kernel &) = delete;
+    pretended_kernel &operator=(const pretended_kernel &) = delete;
+};
+
+#define PRETENDED_EXPORT extern "C" __attribute__((visibility("default"), used)) inline
+PRETENDED_EXPORT void *pretended_foreign_open(size_t bytes) {
+    void *at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return at != MAP_FAILED ? at : nullptr;
+}
+PRETENDED_EXPORT void pretended_foreign_shut(void *at, size_t bytes) {
+    std::lock_guard<std::mutex> guard(pretended_lock);
+    pretended_foreign[static_cast<char *>(at)] = bytes;
+    pretended_memory[static_cast<char *>(at)] = bytes;
+    (void)mprotect(at, bytes, PROT_NONE);
+}
+PRETENDED_EXPORT void pretended_foreign_free(void *at, size_t bytes) {
+    std::lock_guard<std::mutex> guard(pretended_lock);
+    pretended_foreign.erase(static_cast<char *>(at));
+    pretended_memory.erase(static_cast<char *>(at));
+    (void)munmap(at, bytes);
 }
 
 /* ---- streams: everything is done at once ----------------------------------------------------- */
@@ -208,6 +263,9 @@ inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *, unsigned, int) {
 }
 inline cudaError_t cudaStreamDestroy(cudaStream_t) {
     return cudaSuccess;
+}
+inline cudaError_t cudaDeviceSynchronize() {
+    return pretended_state();
 }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t) {
     return pretended_state();
@@ -384,6 +442,7 @@ inline void pretended_count() {
 
 /* Each thread of each block in turn. */
 template <typename F> void pretend_each(unsigned blocks, unsigned threads, F work) {
+    const pretended_kernel now;
     pretended_count();
     gridDim.x = blocks;
     blockDim.x = threads;
@@ -394,6 +453,7 @@ template <typename F> void pretend_each(unsigned blocks, unsigned threads, F wor
 /* Fibers for so many blocks of so many threads. */
 inline void pretended_fibers(unsigned blocks, unsigned threads) {
     enum { STACK = 1 << 16 };
+    const pretended_kernel now;
     pretended_block &b = pretended;
     b.threads = threads;
     b.held.resize(blocks * threads);
