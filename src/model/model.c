@@ -187,7 +187,8 @@ sgfs_model *sgfsi_model_within(const sgfsi_context *opened, const sgfs_model_kin
         choose_device(m);
         const char *deal = sgfsi_config_text(m->cfg, "run.deal");
         if ((m->ctx.shared || sgfsi_fingerprints_agree(m->data, m->ctx.comm, err) == SGFS_OK) &&
-            sgfsi_gatherer_open(&m->gatherer, m->data, m->ctx.device, &m->arena, err) == SGFS_OK &&
+            sgfsi_gatherer_open(&m->gatherer, m->data, &m->ctx, sgfsi_kept_can(m), &m->arena,
+                                err) == SGFS_OK &&
             sgfsi_gatherer_deal(&m->gatherer, m->data, deal, m->ctx.comm, err) == SGFS_OK &&
             set_up(m, err) == SGFS_OK && sgfsi_kept_open(m, err) == SGFS_OK &&
             judge_rows(m, err) == SGFS_OK)
@@ -217,7 +218,7 @@ static sgfs_model view_of(const sgfs_model *m) {
 sgfs_model sgfsi_model_on(const sgfs_model *m, const sgfs_data *data) {
     sgfs_model other = view_of(m);
     other.data = data;
-    other.gatherer.kept = NULL; /* these may have another scale */
+    other.gatherer.kept = other.gatherer.some = NULL; /* these may have another scale */
     other.gatherer.whole = false;
     other.kept = NULL;
     other.far_rows = NULL;

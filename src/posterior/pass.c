@@ -342,11 +342,27 @@ static sgfs_status look_up(const sgfsi_full *f, const double *theta, double *log
     return sgfsi_fail(err, SGFS_ESTOPPED, "The rows have to be asked at a further place.");
 }
 
-/* The device has all rows: none comes here. */
+/* A pass of the device's that takes long, as rows have to come there. */
+static bool go_on(void *user, double done) {
+    sgfsi_full_wait *w = user;
+    if (w->ticker.log != NULL) (void)sgfsi_tick(&w->ticker, done, NULL);
+    return !sgfsi_stop_overdue(w->full->stop);
+}
+
+sgfsi_kept_watch sgfsi_full_watch(sgfsi_full_wait *w, const sgfsi_full *f) {
+    *w = (sgfsi_full_wait){f, sgfsi_ticker_start(f->log, "A pass over all rows")};
+    return (sgfsi_kept_watch){go_on, w};
+}
+
+/* The device has all rows, or has them come to it: none comes here. */
 static sgfs_status ask_device(sgfsi_full *f, const double *theta, double *loglik, double *G,
                               double *info, sgfs_err *err) {
+    sgfsi_full_wait wait;
+    const sgfsi_kept_watch watch = sgfsi_full_watch(&wait, f);
     sgfs_status status = sgfsi_full_given_up(f, err);
-    if (status == SGFS_OK) status = sgfsi_kept_places(f->model, 1, theta, loglik, G, info, err);
+    if (status == SGFS_OK)
+        status = sgfsi_kept_places(f->model, 1, theta, loglik, G, info, &watch, err);
+    if (status == SGFS_OK) status = sgfsi_full_given_up(f, err);
     if (status == SGFS_OK) sgfsi_kept_finish(f->model, theta, loglik, G, info);
     f->rows_touched += f->N;
     return status;

@@ -101,11 +101,14 @@ static void place(const double *centre, double sign, int64_t D, const double *U,
 /* Of a device that has all rows. */
 static sgfs_status ask_places(sgfsi_places *p, int64_t K, const double *theta, double *lp,
                               double *G, sgfs_err *err) {
+    sgfsi_full_wait wait;
+    const sgfsi_kept_watch watch = sgfsi_full_watch(&wait, &p->full);
     sgfs_status status = sgfsi_full_given_up(&p->full, err);
     if (status == SGFS_OK && p->full.far != NULL)
         status = sgfsi_far_pass_sums(&p->full, K, theta, lp, G, NULL, err);
     else if (status == SGFS_OK)
-        status = sgfsi_kept_places(p->full.model, K, theta, lp, G, NULL, err);
+        status = sgfsi_kept_places(p->full.model, K, theta, lp, G, NULL, &watch, err);
+    if (status == SGFS_OK) status = sgfsi_full_given_up(&p->full, err);
     if (p->full.far == NULL) p->full.rows_touched += p->full.N;
     p->nans = 0;
     for (int64_t k = 0; k < K && status == SGFS_OK; k++)
@@ -127,8 +130,12 @@ sgfs_status sgfsi_places_finish(sgfsi_places *p, const double *centre, int64_t K
 
 static sgfs_status ask_pairs(sgfsi_places *p, const double *centre, int64_t K, const double *U,
                              double *plus, double *minus, sgfs_err *err) {
+    sgfsi_full_wait wait;
+    const sgfsi_kept_watch watch = sgfsi_full_watch(&wait, &p->full);
     sgfs_status status = sgfsi_full_given_up(&p->full, err);
-    if (status == SGFS_OK) status = sgfsi_kept_pairs(p->full.model, centre, K, U, plus, minus, err);
+    if (status == SGFS_OK)
+        status = sgfsi_kept_pairs(p->full.model, centre, K, U, plus, minus, &watch, err);
+    if (status == SGFS_OK) status = sgfsi_full_given_up(&p->full, err);
     if (status != SGFS_OK) return status;
     return sgfsi_places_finish(p, centre, K, U, plus, minus, err);
 }
@@ -183,8 +190,10 @@ int64_t sgfsi_places_at_once(const sgfs_model *m, int64_t usual) {
     const double products = 0x1p38,
                  bytes = 0x1p25; /* of a call: at most 20 ms of a GPU; of places */
     const double most = 32, D = (double)m->D, N = (double)m->data->N, pairs = (double)usual;
+    const double least = m->gatherer.some != NULL ? 4 : 1; /* so that the rows' way is worth it */
     if (m->kept == NULL && (m->far_rows == NULL || m->kind->errors == NULL)) return 1;
-    return (int64_t)fmax(1, fmin(most, fmin(products / (N * D * pairs), bytes / (8 * D * pairs))));
+    return (int64_t)fmax(least,
+                         fmin(most, fmin(products / (N * D * pairs), bytes / (8 * D * pairs))));
 }
 
 sgfs_status sgfsi_places_curvature(sgfsi_places *p, const double *theta, double *A, sgfs_err *err) {

@@ -13,6 +13,8 @@
 #pragma once
 
 #include "base/stop.h"
+#include "base/ticker.h"
+#include "model/kept.h"
 #include "model/model.h"
 #include "rows/batch.h"
 #include "rows/shares.h"
@@ -143,6 +145,13 @@ sgfs_status sgfsi_full_block(sgfsi_full *f, const sgfsi_block_at *at, const doub
 
 /* SGFS_ESTOPPED with a sentence, where f->stop says that no pass should be made any more. */
 sgfs_status sgfsi_full_given_up(const sgfsi_full *f, sgfs_err *err);
+/* Who waits for a pass of the device's: w has to stay until that has ended, and then the line above
+ * says whether it was. */
+typedef struct sgfsi_full_wait {
+    const sgfsi_full *full;
+    sgfsi_ticker ticker;
+} sgfsi_full_wait;
+sgfsi_kept_watch sgfsi_full_watch(sgfsi_full_wait *w, const sgfsi_full *f);
 
 /* What its threads waited and read, in all. */
 sgfsi_pages sgfsi_full_pages(const sgfsi_full *f);

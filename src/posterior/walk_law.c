@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "model/prior.h"
+#include "rows/pages.h"
 
 static const double most_room = 0.125; /* of the free memory */
 
@@ -28,19 +29,23 @@ static bool has_room(const sgfs_device *dev, double numbers) {
     return dev->ops->room != NULL && bytes < most_room * dev->ops->room(dev);
 }
 
-/* Targets of all rows to y; false: one of them is none that the model allows. */
-static bool put_targets(const sgfs_model *m, double *y) {
+/* Targets of all rows to y; *allowed: there is none that the model does not allow. */
+static sgfs_status put_targets(const sgfs_model *m, double *y, bool *allowed, sgfs_err *err) {
     enum { BLOCK = 512 };
     double some[BLOCK];
+    sgfsi_pages visit = {.wait = 0};
     const sgfs_data *d = m->data;
+    *allowed = true;
     for (int64_t first = 0; first < d->N; first += BLOCK) {
         int64_t n = d->N - first < BLOCK ? d->N - first : BLOCK;
+        sgfs_status status = sgfsi_pages_range(&visit, d, first, n, err);
+        if (status != SGFS_OK) return status;
         sgfsi_data_rows_range(d, first, n, NULL, some);
         for (int64_t i = 0; i < n && m->kind->allows != NULL; i++)
-            if (!m->kind->allows(some[i])) return false;
+            *allowed = *allowed && m->kind->allows(some[i]);
         sgfsi_put(m->ctx.device, n, some, y + first);
     }
-    return true;
+    return SGFS_OK;
 }
 
 /* All rows as numbers to X, some at a time. */
@@ -82,8 +87,10 @@ sgfs_status sgfsi_walk_law_of(const sgfsi_eval *e, sgfsi_walk_law *law, sgfsi_ar
     if (!has_room(dev, (double)N * (double)(stride + 1))) return SGFS_OK;
     double *X = sgfsi_device_room(dev, N * stride, arena), *y = sgfsi_device_room(dev, N, arena);
     if (X == NULL || y == NULL) return sgfsi_fail_memory(err, "the rows of iterations");
-    if (!put_targets(m, y)) return SGFS_OK;
-    sgfs_status status = put_rows(e, stride, X, arena, err);
+    bool allowed;
+    sgfs_status status = put_targets(m, y, &allowed, err);
+    if (status != SGFS_OK || !allowed) return status;
+    status = put_rows(e, stride, X, arena, err);
     if (status != SGFS_OK) return status;
     law->precision = sgfsi_prior_gaussian(m);
     law->X = X;

@@ -4,7 +4,8 @@
  * reads the table.
  */
 #include "base/memory.h"
-#include "rows/rows.h"
+#include "base/scratch.h"
+#include "rows/carrier.h"
 
 #include <string.h>
 
@@ -13,25 +14,38 @@ static void drop_kept(const void *user, void *kept) {
     dev->ops->drop_rows(dev, kept);
 }
 
-/* Sparse rows stay with the host, and so do those of packed files, whose pages are checked and
- * given back as batches visit them. */
-sgfs_status sgfsi_gatherer_open(sgfsi_gatherer *g, const sgfs_data *d, const sgfs_device *device,
-                                sgfsi_arena *arena, sgfs_err *err) {
+/* The parts of rows in memory; a device that wants them copied asks the carrier. false: there are
+ * packed files. */
+static bool list_parts(const sgfsi_table *t, sgfsi_stored_part *part) {
+    if (t->cells != NULL) part[0] = (sgfsi_stored_part){.rows = t->rows, .cells = t->cells};
+    for (int64_t k = 0; k < t->parts; k++) {
+        if (t->part[k].packed != NULL) return false;
+        part[k] = (sgfsi_stored_part){t->part[k].first, t->part[k].rows, t->part[k].cells};
+    }
+    return true;
+}
+
+/* Sparse rows stay with the host; so do packed files of which rows were chosen, as a device would
+ * have pages of others, too, and those of several processes, who deal them. */
+sgfs_status sgfsi_gatherer_open(sgfsi_gatherer *g, const sgfs_data *d, const sgfsi_context *ctx,
+                                bool passes, sgfsi_arena *arena, sgfs_err *err) {
     const sgfsi_table *t = &d->table;
+    const sgfs_device *device = ctx->device;
     int64_t parts = t->cells != NULL ? 1 : t->parts;
+    bool plain = d->subset == NULL && ctx->comm->size == 1;
     *g = (sgfsi_gatherer){.device = device};
     if (device->ops->gather == NULL || t->type == SGFSI_CSR || parts == 0) return SGFS_OK;
     sgfsi_stored_part *part = sgfsi_arena_alloc(arena, parts, sizeof *part);
     if (part == NULL) return sgfsi_fail_memory(err, "rows for a device");
-    part[0] = (sgfsi_stored_part){.rows = t->rows, .cells = t->cells};
-    for (int64_t k = 0; k < t->parts; k++) {
-        if (t->part[k].packed != NULL) return SGFS_OK;
-        part[k] = (sgfsi_stored_part){t->part[k].first, t->part[k].rows, t->part[k].cells};
-    }
+    bool packed = !list_parts(t, part);
+    if (packed && !plain) return SGFS_OK;
+    sgfsi_carrier *carrier = sgfsi_carrier_open(d, ctx, arena);
+    if (carrier == NULL) return sgfsi_fail_memory(err, "rows for a device");
+    int64_t beside = 1 + (d->weight != NULL) + (d->offset != NULL);
     const sgfsi_stored stored = {.type = t->type,
                                  .row_bytes = d->row_bytes,
                                  .rows = t->rows,
-                                 .parts = parts,
+                                 .parts = packed ? 0 : parts,
                                  .spans = d->spans,
                                  .part = part,
                                  .span = d->span,
@@ -39,15 +53,32 @@ sgfs_status sgfsi_gatherer_open(sgfsi_gatherer *g, const sgfs_data *d, const sgf
                                  .shift = d->scale != NULL ? d->shift : NULL,
                                  .scale = d->scale,
                                  .intercept = d->intercept,
-                                 .there = sgfsi_data_is_far(d)};
+                                 .there = sgfsi_data_is_far(d),
+                                 .read = sgfsi_data_is_far(d) ? NULL : sgfsi_carrier_read,
+                                 .user = carrier,
+                                 .beside = passes && plain ? beside : 0};
     void *kept = device->ops->keep_rows(device, &stored);
     if (kept != NULL && !sgfsi_arena_keep(arena, drop_kept, device, kept)) {
         device->ops->drop_rows(device, kept);
         return sgfsi_fail_memory(err, "rows for a device");
     }
-    g->kept = kept;
-    g->whole = kept != NULL && d->subset == NULL;
-    return SGFS_OK;
+    bool all = device->ops->rows_there == NULL || kept == NULL ||
+               device->ops->rows_there(device, kept) == t->rows;
+    g->carrier = carrier;
+    g->kept = all ? kept : NULL;
+    g->some = all ? NULL : kept;
+    g->whole = g->kept != NULL && d->subset == NULL;
+    return sgfsi_carrier_state(carrier, err);
+}
+
+void sgfsi_gatherer_say(const sgfsi_gatherer *g, const sgfs_data *d, const sgfsi_log *log) {
+    char there[24], all[24];
+    const double bytes = (double)d->row_bytes;
+    sgfsi_format_bytes(bytes * (double)g->device->ops->rows_there(g->device, g->some), there);
+    sgfsi_say(log, SGFS_NOTE,
+              "%s of the rows' %s lie on the device %s; each pass over all rows copies the others "
+              "there (docs/gpu.md).",
+              there, sgfsi_format_bytes(bytes * (double)d->table.rows, all), g->device->name);
 }
 
 void sgfsi_gatherer_range(const sgfsi_gatherer *g, const sgfs_data *d, int64_t first, int64_t n,

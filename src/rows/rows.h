@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "context/comm/comm.h"
+#include "context/context.h"
 #include "rows/data.h"
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -118,14 +118,20 @@ bool sgfsi_data_stored(const sgfs_data *d, int64_t first, int64_t n, sgfsi_side_
 typedef struct sgfsi_gatherer {
     const sgfs_device *device;
     void *kept;
+    void *some; /* of a device without room for all rows, for passes alone: those that it has, the
+                   others being brought; kept is NULL then, and row i is row i of the data */
+    struct sgfsi_carrier *carrier; /* who brings rows (carrier.h); NULL: nobody does */
     bool whole; /* row i of the copy is row i of the data, and it has no others */
     const sgfsi_comm
         *dealt; /* minibatches are put together by these processes; NULL: by each alone */
 } sgfsi_gatherer;
 
-/* The copy goes with the arena. */
-sgfs_status sgfsi_gatherer_open(sgfsi_gatherer *g, const sgfs_data *d, const sgfs_device *device,
-                                sgfsi_arena *arena, sgfs_err *err);
+/* For ctx->device. passes: it can make passes over all rows, for which `some` are of use. The copy
+ * goes with the arena. */
+sgfs_status sgfsi_gatherer_open(sgfsi_gatherer *g, const sgfs_data *d, const sgfsi_context *ctx,
+                                bool passes, sgfsi_arena *arena, sgfs_err *err);
+/* How much of the rows has to come in each pass, where there are `some`. */
+void sgfsi_gatherer_say(const sgfsi_gatherer *g, const sgfs_data *d, const sgfsi_log *log);
 /* Rows first .. first + n - 1 of the data from the device's copy to X, n x p in its memory. */
 void sgfsi_gatherer_range(const sgfsi_gatherer *g, const sgfs_data *d, int64_t first, int64_t n,
                           double *X);

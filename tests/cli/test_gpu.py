@@ -5,6 +5,7 @@ that lose their GPU."""
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -181,6 +182,78 @@ def test_auto_takes_it_where_it_pays(site):
     assert "--device auto: the processor, as the GPU has" in done.stderr, done.stderr
     done = run(site, "gpu", *words, SGFS_PRETENDED_CARDS="0")
     assert "--device auto: the processor." in done.stderr and done.returncode in (0, 7), done.stderr
+
+
+TIGHT = {"SGFS_PRETENDED_BYTES": "800000", "OPENBLAS_NUM_THREADS": "1"}  # rows of wide.sgd and long.npy are 730,000
+PASSES = ("--features", "x1,x2,x3,x59,x60", "--seed", "3", "--chains", "1", "--overwrite")
+
+
+@pytest.fixture(scope="module")
+def large(site):
+    """1,500 rows of 60 columns and a target: in memory, and in a packed file of some hundred chunks."""
+    make = np.random.default_rng(23)
+    x = make.standard_normal((1500, 60))
+    y = make.uniform(size=1500) < 1 / (1 + np.exp(-x[:, :3] @ [1, -0.5, 0.2]))
+    np.save(site / "long.npy", np.column_stack([x, y]))
+    done = run(site, "plain", "pack", "long.npy", "--out", "long.sgd")
+    assert done.returncode == 0, done.stderr
+    return site
+
+
+def passes(site, place, name, *words, **environment):
+    done = run(site, place, "sample", "logistic", *words, *PASSES, "--out", name, **environment)
+    assert done.returncode in (0, 7), done.stderr
+    return done.stderr, draws(site, name)
+
+
+@pretended
+@pytest.mark.parametrize("data, sampler", [("long.npy", ("laplace", "--draws", "50")), ("long.sgd", ("laplace", "--draws", "50")),
+                                           ("long.sgd", ("hmc", "--leapfrog", "3", "--warmup", "3", "--draws", "3"))])
+def test_rows_that_have_no_room(large, data, sampler):
+    words = ["--data", data, "--sampler", *sampler]
+    _, here = passes(large, "plain", "h.run", *words)
+    said, there = passes(large, "gpu", "t.run", *words, "--device", "cuda", **TIGHT)
+    assert "lie on the device cuda; each pass over all rows copies the others there" in said
+    assert here.shape == there.shape and np.nanmax(abs(here - there) / (1 + abs(here))) < 1e-7
+    _, again = passes(large, "gpu", "t.run", *words, "--device", "cuda", **TIGHT)
+    assert np.array_equal(there, again, equal_nan=True)
+
+
+@pretended
+@pytest.mark.parametrize("sampler, room", [(("sgfs-f",), "4000000000"), (("sgld", "--epsilon", "1e-4"), "4000000000"),
+                                           (("sgld", "--epsilon", "1e-4"), TIGHT["SGFS_PRETENDED_BYTES"])])
+def test_minibatches_of_a_packed_file(large, sampler, room):
+    """All rows are there, or the processor gathers."""
+    words = ["--data", "long.sgd", "--sampler", *sampler, "--batch", "100", "--warmup", "60", "--draws", "60", "--thin", "1"]
+    _, here = passes(large, "plain", "h.run", *words)
+    said, there = passes(large, "gpu", "t.run", *words, "--device", "cuda", SGFS_PRETENDED_BYTES=room)
+    assert ("lie on the device cuda" in said) == (room != "4000000000")
+    assert here.shape == there.shape and np.nanmax(abs(here - there) / (1 + abs(here))) < 1e-7
+
+
+@pretended
+@pytest.mark.parametrize("at", [0.005, 0.5])  # of the file: what comes in each pass; what is copied once
+@pytest.mark.parametrize("room", ["4000000000", "800000"])
+def test_a_damaged_page(large, at, room):
+    data = bytearray((large / "long.sgd").read_bytes())
+    data[int(at * 1500 * 61 * 8) + 4096] ^= 1
+    (large / "bad.sgd").write_bytes(data)
+    words = ("sample", "logistic", "--data", "bad.sgd", "--sampler", "laplace", *PASSES, "--out", "bad.run")
+    here = run(large, "plain", *words)
+    there = run(large, "gpu", *words, "--device", "cuda", **dict(TIGHT, SGFS_PRETENDED_BYTES=room))
+    sentence = re.search(r"bad\.sgd: is damaged: the checksum of rows \d+ to \d+ is wrong\..*", here.stderr).group()
+    assert here.returncode == there.returncode == 3 and sentence in there.stderr, there.stderr
+
+
+@pretended
+def test_a_gpu_that_is_lost_while_rows_come(large):
+    (large / "gone.run").unlink(missing_ok=True)
+    words = ("sample", "logistic", "--data", "long.sgd", "--sampler", "hmc", "--leapfrog", "2", "--warmup", "2", "--draws", "90", "--thin", "1",
+             *PASSES, "--out", "gone.run", "--device", "cuda")
+    done = run(large, "gpu", *words, **TIGHT, SGFS_PRETENDED_LOSS="6000")
+    assert done.returncode == 5 and "The work on the device cuda cannot go on: GPU 0 (pretended GPU): " in done.stderr, done.stderr
+    assert "sgfs sample --resume gone.run" in done.stderr
+    assert 1 <= len(draws(large, "gone.run")) < 90
 
 
 @pretended

@@ -285,7 +285,7 @@ static fit open_fit(const settings *is, const sgfs_device *kind) {
     if (of.model == NULL) fail_msg("%s: %s", is->model, err.text);
     if (kind != NULL) {
         if (sgfsi_device_open(&of.model->ctx.device, kind, 0, &err) != SGFS_OK ||
-            sgfsi_gatherer_open(&of.model->gatherer, of.model->data, of.model->ctx.device,
+            sgfsi_gatherer_open(&of.model->gatherer, of.model->data, &of.model->ctx, true,
                                 &of.model->arena, &err) != SGFS_OK)
             fail_msg("%s", err.text);
     }

@@ -111,6 +111,10 @@ static void *far_keep_rows(SGFSI_HERE, const sgfsi_stored *rows) {
     kept_rows *kept = malloc(sizeof *kept);
     int64_t p = rows->features + rows->intercept;
     assert_non_null(kept);
+    if (rows->parts == 0) { /* packed files: the host gathers */
+        free(kept);
+        return NULL;
+    }
     assert_true(rows->type == SGFSI_F64 && rows->parts == 1 && rows->part[0].rows == rows->rows);
     *kept = (kept_rows){rows->rows, p, malloc((size_t)(rows->rows * p) * sizeof(double))};
     assert_non_null(kept->X);
@@ -420,7 +424,7 @@ static void move_to_far(sgfs_model *model, const sgfs_device *kind) {
     sgfs_err err;
     assert_int_equal(sgfsi_device_open(&model->ctx.device, kind, 0, &err), SGFS_OK);
     assert_int_equal(
-        sgfsi_gatherer_open(&model->gatherer, model->data, model->ctx.device, &model->arena, &err),
+        sgfsi_gatherer_open(&model->gatherer, model->data, &model->ctx, true, &model->arena, &err),
         SGFS_OK);
     assert_int_equal(sgfsi_kept_open(model, &err), SGFS_OK);
     bool all_rows = kind == &sgfs_device_cuda && model->kind->glm != NULL;

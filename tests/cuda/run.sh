@@ -10,7 +10,8 @@ failed=0
 mkdir -p "$place"
 cp "$build/libsgfs_cuda.so" "$place/" || exit 1
 for test in conform_test_device conform_test_far_device conform_test_all_rows conform_test_ahead \
-    conform_test_early conform_test_far_pass conform_test_far_predictor conform_test_gpu_arrays; do
+    conform_test_streamed conform_test_early conform_test_far_pass conform_test_far_predictor \
+    conform_test_gpu_arrays; do
     cp "$build/tests/$test" "$place/" || exit 1
     "$place/$test" cuda
     code=$?

@@ -11,17 +11,18 @@
  *                factors keep their exponents apart as whole numbers; of a logistic model without
  *                weights in one kernel with the predictors (cuda_pairs.cu)
  *
- * Rows lie there a second time, as doubles of the design, if there is room; else a tile of them is
- * gathered at a time. Sums of strips are added up in order.
+ * Rows lie there a second time, as doubles of the design, if there is room; else they are gathered
+ * a stretch at a time, from what lies there or comes there for it (cuda_stream.cu). Sums of strips,
+ * and of stretches, are added up in order.
  */
 #include "context/device/cuda_glm.cuh"
+#include "context/device/cuda_rows.cuh"
 
 #include <cmath>
 #include <initializer_list>
 #include <new>
 
-static constexpr int64_t ELEMENTS = 1 << 22; /* of a tile: 32 MiB of predictors */
-static constexpr int ROW = 5;                /* numbers that pairs need of a row at their centre */
+static constexpr int ROW = 5; /* numbers that pairs need of a row at their centre */
 
 static int64_t least(int64_t a, int64_t b) {
     return a < b ? a : b;
@@ -35,7 +36,8 @@ static int64_t most(int64_t a, int64_t b) {
 
 static constexpr int COLUMNS = 32, LOTS = 8;
 
-__global__ static void add_strips(int64_t strips, int64_t count, const double *part, double *out) {
+__global__ static void add_strips(int64_t strips, int64_t count, const double *part, bool more,
+                                  double *out) {
     __shared__ double lot_sum[LOTS][COLUMNS];
     int c = threadIdx.x % COLUMNS, lot = threadIdx.x / COLUMNS;
     int64_t j = static_cast<int64_t>(blockIdx.x) * COLUMNS + c;
@@ -46,11 +48,41 @@ __global__ static void add_strips(int64_t strips, int64_t count, const double *p
     __syncthreads();
     if (lot > 0 || j >= count) return;
     for (int other = 1; other < LOTS; other++) sum += lot_sum[other][c];
-    out[j] = sum;
+    out[j] = more ? out[j] + sum : sum;
 }
 
-void add_up(lane *l, int64_t strips, int64_t count, const double *part, double *out) {
-    TOGETHER(l, add_strips, pieces(count, COLUMNS), COLUMNS * LOTS, strips, count, part, out);
+void add_up(lane *l, int64_t strips, int64_t count, const double *part, double *out, bool more) {
+    TOGETHER(l, add_strips, pieces(count, COLUMNS), COLUMNS * LOTS, strips, count, part, more, out);
+}
+
+/* ---- stretches of rows ----------------------------------------------------------------------- */
+
+/* What `say` says of all rows, those of X or stretch after stretch; more: its sums come on top of
+ * those before. at: what may end it; or NULL. false: it has not seen all rows. Where there is no X,
+ * for one thread at a time, until it has settled (cuda_rows.cuh). */
+template <typename F>
+static bool each_stretch(lane *l, const kept_glm *g, const sgfsi_glm_places *at, F say) {
+    if (g->X != nullptr) {
+        say(*g, false);
+        return true;
+    }
+    const kept_rows *k = static_cast<const kept_rows *>(g->kept);
+    bool going = works(l);
+    for (int64_t first = 0; first < g->rows && going; first += k->way->rows) {
+        kept_glm part = *g;
+        part.rows = least(k->way->rows, g->rows - first);
+        part.X = g->room;
+        part.y += first;
+        if (g->weight != nullptr) part.weight += first;
+        if (g->offset != nullptr) part.offset += first;
+        double done = static_cast<double>(first) / static_cast<double>(g->rows);
+        going = (at == nullptr || at->go_on == nullptr || at->go_on(at->user, done)) &&
+                next_stretch(l, k, first, part.rows, g->pitch, g->room);
+        if (!going) break;
+        say(part, first > 0);
+        end_stretch(l, k);
+    }
+    return going;
 }
 
 /* ---- tiles of rows --------------------------------------------------------------------------- */
@@ -62,20 +94,12 @@ typedef struct tiles {
 
 static tiles tiles_of(const kept_glm *g, int64_t K) {
     constexpr int64_t THREADS_ENOUGH = 1 << 17, MOST_STRIPS = 1024, SHORTEST = 32;
-    int64_t wide = most(K, g->X != nullptr ? 1 : g->pitch);
     tiles t;
-    t.n = least(most(ELEMENTS / wide, 4 * SHORTEST), g->rows);
+    t.n = least(most(g->tile / K, 4 * SHORTEST), g->rows);
     int64_t strips = least(most(THREADS_ENOUGH / K, SHORTEST), MOST_STRIPS);
     t.strip_rows = most(pieces(pieces(t.n, strips), 4) * 4, SHORTEST);
     t.strips = pieces(t.n, t.strip_rows);
     return t;
-}
-
-/* Rows first .. first + n - 1, gathered into `room` unless they lie there. */
-static const double *rows_at(lane *l, const kept_glm *g, int64_t first, int64_t n, double *room) {
-    if (g->X != nullptr) return g->X + first * g->pitch;
-    gather_rows(l, g->kept, nullptr, first, n, g->pitch, room);
-    return room;
 }
 
 /* E (n x K) = X Theta', rows of Theta being `stride` numbers apart. */
@@ -166,15 +190,14 @@ __device__ static inline double sum_eight(int me, double v[EIGHT]) {
     return v[0] + __shfl_sync(~0u, v[0], me ^ 1);
 }
 
-/* A warp goes through `rows` of the n rows from `first` on, X n x p; part (blocks x (1 + p)) += the
- * log density and the gradient of a block's rows. C: numbers of a row in each thread. */
+/* A warp goes through `rows` of the rows; part (blocks x (1 + p)): the log density and the gradient
+ * of a block's rows. C: numbers of a row in each thread. */
 template <int C>
-__global__ static void one_place(kept_glm g, const double *theta, const double *X, int64_t first,
-                                 int64_t n, int64_t rows, double *part) {
+__global__ static void one_place(kept_glm g, const double *theta, int64_t rows, double *part) {
     __shared__ double sums[WARPS][C * WARP + 1];
     int me = static_cast<int>(threadIdx.x) % WARP, warp = static_cast<int>(threadIdx.x) / WARP;
     int64_t p = g.p, from = (static_cast<int64_t>(blockIdx.x) * WARPS + warp) * rows;
-    int64_t end = from + rows < n ? from + rows : n;
+    int64_t end = from + rows < g.rows ? from + rows : g.rows;
     double beta[C], sum[C], loglik = 0;
 #pragma unroll
     for (int c = 0; c < C; c++) {
@@ -188,7 +211,7 @@ __global__ static void one_place(kept_glm g, const double *theta, const double *
 #pragma unroll
             for (int c = 0; c < C; c++)
                 x[r][c] =
-                    i + r < end && c * WARP + me < p ? X[(i + r) * g.pitch + c * WARP + me] : 0;
+                    i + r < end && c * WARP + me < p ? g.X[(i + r) * g.pitch + c * WARP + me] : 0;
         }
 #pragma unroll
         for (int r = 0; r < EIGHT; r++) {
@@ -199,7 +222,7 @@ __global__ static void one_place(kept_glm g, const double *theta, const double *
         double eta = sum_eight(me, dot);
         int64_t own = i + me / 4;
         residual = said = 0;
-        if (own < end) says(g, first + own, predictor(g, first + own, eta), &residual, &said);
+        if (own < end) says(g, own, predictor(g, own, eta), &residual, &said);
         loglik += said;
 #pragma unroll
         for (int r = 0; r < EIGHT; r++) {
@@ -216,31 +239,23 @@ __global__ static void one_place(kept_glm g, const double *theta, const double *
     for (int64_t j = threadIdx.x; j < 1 + p; j += WARPS * WARP) {
         double all = sums[0][j];
         for (int w = 1; w < WARPS; w++) all += sums[w][j];
-        part[blockIdx.x * (1 + p) + j] += all;
+        part[blockIdx.x * (1 + p) + j] = all;
     }
 }
 
 /* Log density and gradient at theta, on the GPU, to sums (1 + p); p: WARP WIDEST at most. */
-static void ask_one(lane *l, const kept_glm *g, const double *theta, double *sums) {
-    int64_t n = g->X != nullptr ? g->rows : tiles_of(g, 1).n, width = 1 + g->p;
-    int64_t blocks = least(MOST_BLOCKS, pieces(n, WARPS * EIGHT));
-    double *part = scratch_of(l, blocks * width + (g->X != nullptr ? 0 : n * g->pitch));
+static void ask_one(lane *l, const kept_glm *g, const double *theta, double *sums, bool more) {
+    int64_t n = g->rows, width = 1 + g->p, blocks = least(MOST_BLOCKS, pieces(n, WARPS * EIGHT));
+    int64_t rows = pieces(pieces(n, blocks * WARPS), EIGHT) * EIGHT;
+    double *part = scratch_of(l, blocks * width);
     if (part == nullptr) return;
-    size_t bytes = static_cast<size_t>(blocks * width) * sizeof *part;
-    (void)fine(l, cudaMemsetAsync(part, 0, bytes, l->stream), "zeros");
-    for (int64_t first = 0; first < g->rows; first += n) {
-        int64_t now = least(n, g->rows - first);
-        int64_t rows = pieces(pieces(now, blocks * WARPS), EIGHT) * EIGHT;
-        const double *X = rows_at(l, g, first, now, part + blocks * width);
-        if (g->p <= WARP)
-            TOGETHER(l, one_place<1>, blocks, WARPS * WARP, *g, theta, X, first, now, rows, part);
-        else if (g->p <= 2 * WARP)
-            TOGETHER(l, one_place<2>, blocks, WARPS * WARP, *g, theta, X, first, now, rows, part);
-        else if (g->p <= 4 * WARP)
-            TOGETHER(l, one_place<4>, blocks, WARPS * WARP, *g, theta, X, first, now, rows, part);
-        else TOGETHER(l, one_place<8>, blocks, WARPS * WARP, *g, theta, X, first, now, rows, part);
-    }
-    add_up(l, blocks, width, part, sums);
+    if (g->p <= WARP) TOGETHER(l, one_place<1>, blocks, WARPS * WARP, *g, theta, rows, part);
+    else if (g->p <= 2 * WARP)
+        TOGETHER(l, one_place<2>, blocks, WARPS * WARP, *g, theta, rows, part);
+    else if (g->p <= 4 * WARP)
+        TOGETHER(l, one_place<4>, blocks, WARPS * WARP, *g, theta, rows, part);
+    else TOGETHER(l, one_place<8>, blocks, WARPS * WARP, *g, theta, rows, part);
+    add_up(l, blocks, width, part, sums, more);
 }
 
 /* ---- K places -------------------------------------------------------------------------------- */
@@ -261,24 +276,24 @@ __global__ static void look(kept_glm g, int64_t first, int64_t n, int64_t K, int
     part[t] += sum;
 }
 
-/* sums: K log densities, then, if wanted, K x p gradients. */
+/* K log densities and, unless G is NULL, K x p gradients. */
 static void ask_many(lane *l, const kept_glm *g, const sgfsi_glm_places *at, const double *theta,
-                     double *loglik, double *G) {
+                     double *loglik, double *G, bool more) {
     const tiles t = tiles_of(g, at->K);
     int64_t K = at->K, sums = t.strips * K;
-    double *part = scratch_of(l, sums + t.n * K + (g->X != nullptr ? 0 : t.n * g->pitch));
+    double *part = scratch_of(l, sums + t.n * K);
     if (part == nullptr) return;
-    double *E = part + sums, *room = E + t.n * K;
+    double *E = part + sums;
     size_t bytes = static_cast<size_t>(sums) * sizeof *part;
     (void)fine(l, cudaMemsetAsync(part, 0, bytes, l->stream), "zeros");
     for (int64_t first = 0; first < g->rows; first += t.n) {
         int64_t n = least(t.n, g->rows - first);
-        const double *X = rows_at(l, g, first, n, room);
+        const double *X = g->X + first * g->pitch;
         predict(l, g, n, K, X, theta, at->stride, E);
         EACH(l, look, t.strips * K, *g, first, n, K, t.strip_rows, G != nullptr, E, part);
-        if (G != nullptr) sum_rows(l, g, n, K, X, E, first > 0 ? 1 : 0, G);
+        if (G != nullptr) sum_rows(l, g, n, K, X, E, more || first > 0 ? 1 : 0, G);
     }
-    add_up(l, t.strips, K, part, loglik);
+    add_up(l, t.strips, K, part, loglik, more);
 }
 
 /* ---- information ----------------------------------------------------------------------------- */
@@ -301,15 +316,16 @@ __global__ static void scale_rows(int64_t n, int64_t p, int64_t pitch, const dou
 }
 
 /* The lower triangle of info (p x p) at theta. */
-static void ask_information(lane *l, const kept_glm *g, const double *theta, double *info) {
-    int64_t p = g->p, n = least(most(ELEMENTS / p, 1), g->rows);
-    double *eta = scratch_of(l, n + n * p + (g->X != nullptr ? 0 : n * g->pitch));
+static void ask_information(lane *l, const kept_glm *g, const double *theta, double *info,
+                            bool more) {
+    int64_t p = g->p, n = least(most(g->tile / p, 1), g->rows);
+    double *eta = scratch_of(l, n + n * p);
     if (eta == nullptr) return;
-    double *scaled = eta + n, *room = scaled + n * p;
+    double *scaled = eta + n;
     for (int64_t first = 0; first < g->rows; first += n) {
         int64_t now = least(n, g->rows - first);
-        const double one = 1, b = first > 0 ? 1 : 0;
-        const double *X = rows_at(l, g, first, now, room);
+        const double one = 1, b = more || first > 0 ? 1 : 0;
+        const double *X = g->X + first * g->pitch;
         predict(l, g, now, 1, X, theta, p, eta);
         EACH(l, count_rows, now, *g, first, now, eta);
         EACH(l, scale_rows, now * p, now, p, g->pitch, eta, X, scaled);
@@ -456,23 +472,22 @@ void ask_pairs(lane *l, const kept_glm *g, const sgfsi_glm_places *at, const dou
                const double *centre, double *plus, double *minus) {
     const tiles t = tiles_of(g, at->K);
     int64_t K = at->K, p = g->p, width = 2 * K + 1;
-    double *part = scratch_of(l, (t.strips + 1) * width + 2 * K + t.n * (K + 1 + ROW) +
-                                     (g->X != nullptr ? 0 : t.n * g->pitch));
+    double *part = scratch_of(l, (t.strips + 1) * width + 2 * K + t.n * (K + 1 + ROW));
     if (part == nullptr) return;
     double *sums = part + t.strips * width, *row = sums + width + 2 * K, *eta = row + t.n * ROW,
-           *E = eta + t.n, *room = E + t.n * K;
+           *E = eta + t.n;
     size_t bytes = static_cast<size_t>(t.strips * width) * sizeof *part;
     (void)fine(l, cudaMemsetAsync(part, 0, bytes, l->stream), "zeros");
     for (int64_t first = 0; first < g->rows; first += t.n) {
         int64_t n = least(t.n, g->rows - first);
-        const double *X = rows_at(l, g, first, n, room);
+        const double *X = g->X + first * g->pitch;
         predict(l, g, n, 1, X, centre, p, eta);
         EACH(l, centre_rows, n, *g, first, n, eta, row);
         predict(l, g, n, K, X, theta, at->stride, E);
         EACH(l, look_in_pairs, t.strips * K, g->link, g->weight != nullptr, n, K, t.strip_rows, E,
              row, part);
     }
-    add_up(l, t.strips, width, part, sums);
+    add_up(l, t.strips, width, part, sums, false);
     finish(l, g, at, theta, sums, sums + width, plus, minus);
 }
 
@@ -511,57 +526,72 @@ static const double *up_directly(lane *l, int64_t n, const double *host) {
 /* false: a predictor was too large for the products. */
 static bool answer_pairs(lane *l, const kept_glm *g, const sgfsi_glm_places *at, bool products) {
     int64_t K = at->K, p = g->p;
-    const double *factor = products ? borrow_centre(g, at->centre) : nullptr;
-    if (!begin(l, K * at->stride + p + 2 * (2 * K))) { /* answers lie twice */
+    const bool comes = g->X == nullptr;
+    const double *factor = products && !comes ? borrow_centre(g, at->centre) : nullptr;
+    if (!begin(l, K * at->stride + 2 * p + 3 * (2 * K))) { /* answers lie twice */
         lose(at->loglik, K);
         lose(at->minus, K);
         return true;
     }
     const double *theta = up_directly(l, K * at->stride, at->theta);
     const double *centre = factor == nullptr ? up(l, p, at->centre) : nullptr;
-    double *plus = take(l, K), *minus = take(l, K);
-    if (products) ask_products(l, g, K, at->stride, theta, centre, factor, plus, minus);
-    else ask_pairs(l, g, at, theta, centre, plus, minus);
+    double *plus = take(l, 2 * K), *minus = plus + K, *some = take(l, 2 * K), *none = take(l, p);
+    size_t bytes = static_cast<size_t>(p) * sizeof *none;
+    (void)fine(l, cudaMemsetAsync(none, 0, bytes, l->stream), "zeros");
+    bool all = each_stretch(l, g, at, [&](const kept_glm &rows, bool more) {
+        kept_glm part = rows;
+        double *to = comes ? some : plus;
+        if (more) part.linear = part.even = none; /* those of all rows are in the first sums */
+        if (products) ask_products(l, &part, K, at->stride, theta, centre, factor, to, to + K);
+        else ask_pairs(l, &part, at, theta, centre, to, to + K);
+        if (comes) add_up(l, 1, 2 * K, some, plus, more);
+    });
     down(l, K, plus, at->loglik);
     down(l, K, minus, at->minus);
     settle(l);
     if (factor != nullptr) return_centre(g, factor);
-    return !products || !works(l) || !any_nan(K, at->loglik);
+    if (all) return !products || !works(l) || !any_nan(K, at->loglik);
+    lose(at->loglik, K);
+    lose(at->minus, K);
+    return true;
+}
+
+static void lose_places(const kept_glm *g, const sgfsi_glm_places *at) {
+    lose(at->loglik, at->K);
+    if (at->G != nullptr) lose(at->G, at->K * g->p);
+    if (at->info != nullptr) lose(at->info, g->p * g->p);
 }
 
 static void answer_places(lane *l, const kept_glm *g, const sgfsi_glm_places *at) {
     int64_t K = at->K, p = g->p;
     int64_t G = at->G != nullptr ? K * p : 0, info = at->info != nullptr ? p * p : 0;
-    if (!begin(l, K * at->stride + 2 * (K + 1 + p + G + info))) {
-        lose(at->loglik, K);
-        if (at->G != nullptr) lose(at->G, G);
-        if (at->info != nullptr) lose(at->info, info);
-        return;
-    }
+    bool single = K == 1 && p <= WARP * WIDEST;
+    if (!begin(l, K * at->stride + 2 * (K + 1 + p + G + info))) return lose_places(g, at);
     /* All is taken before more scratch is, which may give the strip free. */
     const double *theta = up(l, K * at->stride, at->theta);
     double *loglik = take(l, K), *sums = take(l, 1 + p + G), *to = take(l, info);
-    if (K == 1 && p <= WARP * WIDEST) {
-        ask_one(l, g, theta, sums);
-        down(l, 1, sums, at->loglik);
-        if (at->G != nullptr) down(l, p, sums + 1, at->G);
-    } else {
-        ask_many(l, g, at, theta, loglik, G > 0 ? sums : nullptr);
-        down(l, K, loglik, at->loglik);
-        if (G > 0) down(l, G, sums, at->G);
-    }
-    if (at->info != nullptr) {
-        ask_information(l, g, theta, to);
-        down(l, info, to, at->info);
-    }
+    bool all = each_stretch(l, g, at, [&](const kept_glm &part, bool more) {
+        if (single) ask_one(l, &part, theta, sums, more);
+        else ask_many(l, &part, at, theta, loglik, G > 0 ? sums : nullptr, more);
+        if (info > 0) ask_information(l, &part, theta, to, more);
+    });
+    down(l, K, single ? sums : loglik, at->loglik);
+    if (at->G != nullptr) down(l, G, single ? sums + 1 : sums, at->G);
+    if (info > 0) down(l, info, to, at->info);
     settle(l);
+    if (!all) lose_places(g, at);
 }
 
 void cuda_ask_glm(const sgfs_device *dev, const void *glm, const sgfsi_glm_places *at) {
     const kept_glm *g = static_cast<const kept_glm *>(glm);
     lane *l = lane_of(dev);
-    if (at->centre == nullptr) answer_places(l, g, at);
-    else if (!makes_products(g, at->K) || !answer_pairs(l, g, at, true))
+    std::unique_lock<std::mutex> alone;
+    if (g->X == nullptr)
+        alone = std::unique_lock<std::mutex>(static_cast<const kept_rows *>(g->kept)->way->lock);
+    if (at->centre == nullptr) return answer_places(l, g, at);
+    kept_glm stretch = *g;
+    if (g->X == nullptr) stretch.X = g->room;
+    if (!makes_products(&stretch, at->K) || !answer_pairs(l, g, at, true))
         (void)answer_pairs(l, g, at, false);
 }
 
@@ -573,20 +603,23 @@ __global__ static void count_targets(kept_glm g, int64_t first, int64_t n, bool 
     if (i < n) out[i] = weight_of(g, first + i) * (y ? g.y[first + i] : 1);
 }
 
-/* linear and even, by tiles. */
-static void sum_targets(lane *l, kept_glm *g) {
-    int64_t n = least(most(ELEMENTS / g->p, 1), g->rows);
-    double *counts = scratch_of(l, n + (g->X != nullptr ? 0 : n * g->pitch));
-    if (counts == nullptr) return;
-    for (int64_t first = 0; first < g->rows; first += n) {
-        int64_t now = least(n, g->rows - first);
-        const double *X = rows_at(l, g, first, now, counts + n);
-        for (int side = 0; side < 2; side++) {
-            EACH(l, count_targets, now, *g, first, now, side == 0, counts);
-            sum_rows(l, g, now, 1, X, counts, first > 0 ? 1 : 0, side == 0 ? g->linear : g->even);
+/* linear and even, by tiles. false: there are rows that could not be read. */
+static bool sum_targets(lane *l, const kept_glm *g) {
+    bool all = each_stretch(l, g, nullptr, [&](const kept_glm &part, bool more) {
+        int64_t n = least(most(g->tile / g->p, 1), part.rows);
+        double *counts = scratch_of(l, n);
+        for (int64_t first = 0; counts != nullptr && first < part.rows; first += n) {
+            int64_t now = least(n, part.rows - first);
+            double b = more || first > 0 ? 1 : 0;
+            for (int side = 0; side < 2; side++) {
+                EACH(l, count_targets, now, part, first, now, side == 0, counts);
+                sum_rows(l, g, now, 1, part.X + first * g->pitch, counts, b,
+                         side == 0 ? g->linear : g->even);
+            }
         }
-    }
+    });
     settle(l);
+    return all;
 }
 
 /* n numbers there; from NULL: whatever they are. */
@@ -602,42 +635,56 @@ static bool make(double **to, int64_t n, const double *from) {
 void cuda_drop_glm(const sgfs_device *dev, void *glm) {
     kept_glm *g = static_cast<kept_glm *>(glm);
     (void)lane_of(dev);
-    for (double *A : {g->X, g->y, g->weight, g->offset, g->linear, g->even}) (void)cudaFree(A);
+    for (double *A : {g->X, g->room, g->y, g->weight, g->offset, g->linear, g->even})
+        (void)cudaFree(A);
     free_centres(g->known);
     delete g;
 }
 
-/* An eighth of the memory stays free, as beside the rows; without it they are not stored twice. */
+/* Room for X, where rows are there, or else for a stretch of them. An eighth of the memory stays
+ * free beside X; what answers need besides are tiles, and some numbers of each row. */
+static bool make_room(kept_glm *g, const kept_rows *k, double left, double all) {
+    const double numbers = static_cast<double>(g->pitch), size = sizeof(double);
+    auto needed = [&](int64_t rows) {
+        return size * (3 * static_cast<double>(g->tile) + 10 * static_cast<double>(rows));
+    };
+    double wanted = size * numbers * static_cast<double>(g->rows) + needed(g->rows);
+    bool whole = k->there == g->rows && wanted < left - all / 8;
+    if (whole && make(&g->X, g->rows * g->pitch, nullptr)) return true;
+    (void)cudaGetLastError(); /* they are gathered in each call */
+    int64_t stretch = k->way->rows;
+    wanted = size * numbers * static_cast<double>(stretch) + needed(stretch);
+    return wanted < left && make(&g->room, stretch * g->pitch, nullptr);
+}
+
 void *cuda_keep_glm(const sgfs_device *dev, const void *kept, const sgfsi_glm *s) {
-    constexpr int64_t SOME = 1 << 20;
+    constexpr int64_t SOME = 1 << 20, LARGEST = 1 << 22; /* of a tile: 32 MiB of predictors */
     lane *l = lane_of(dev);
+    const kept_rows *k = static_cast<const kept_rows *>(kept);
     size_t left = 0, all = 0;
-    /* What answers need besides: tiles, and some numbers of each row. */
-    const double needed = 8.0 * (3.0 * ELEMENTS + 10.0 * static_cast<double>(s->rows));
-    bool room = works(l) && cudaMemGetInfo(&left, &all) == cudaSuccess &&
-                needed < static_cast<double>(left);
-    kept_glm *g = room ? new (std::nothrow) kept_glm() : nullptr;
+    if (!works(l) || s->rows < 1 || s->p < 1 || cudaMemGetInfo(&left, &all) != cudaSuccess)
+        return nullptr;
+    kept_glm *g = new (std::nothrow) kept_glm();
     if (g == nullptr) return nullptr;
     g->link = s->link;
     g->rows = s->rows;
     g->p = s->p;
     g->pitch = pitch_of(s->p);
     g->kept = kept;
+    g->tile = least(LARGEST, static_cast<int64_t>(all / 4096));
     g->known = new_centres();
-    bool fits = s->rows > 0 && s->p > 0 && make(&g->y, s->rows, s->y) &&
+    bool fits = make(&g->y, s->rows, s->y) &&
                 (s->weight == nullptr || make(&g->weight, s->rows, s->weight)) &&
                 (s->offset == nullptr || make(&g->offset, s->rows, s->offset)) &&
                 make(&g->linear, s->p, nullptr) && make(&g->even, s->p, nullptr) &&
-                cudaMemGetInfo(&left, &all) == cudaSuccess;
-    double wanted = static_cast<double>(s->rows) * static_cast<double>(g->pitch) * sizeof(double);
-    if (fits && wanted + needed < static_cast<double>(left) - static_cast<double>(all) / 8)
-        (void)make(&g->X, s->rows * g->pitch, nullptr);
-    (void)cudaGetLastError(); /* where it failed, rows are gathered */
+                cudaMemGetInfo(&left, &all) == cudaSuccess &&
+                make_room(g, k, static_cast<double>(left), static_cast<double>(all)) &&
+                cudaDeviceSynchronize() == cudaSuccess; /* copies may go on after their call */
+    (void)cudaGetLastError();
     for (int64_t first = 0; fits && g->X != nullptr && first < s->rows; first += SOME)
         gather_rows(l, kept, nullptr, first, least(SOME, s->rows - first), g->pitch,
                     g->X + first * g->pitch);
-    if (fits) sum_targets(l, g);
-    if (fits && works(l)) return g;
+    if (fits && sum_targets(l, g) && works(l)) return g;
     cuda_drop_glm(dev, g);
     return nullptr;
 }

@@ -13,7 +13,9 @@ struct kept_glm {
     sgfsi_link link;
     int64_t rows, p, pitch; /* pitch: numbers from one row of X to the next, zeros behind p */
     const void *kept;
-    double *X; /* rows x pitch; NULL: there was no room */
+    double *X;    /* rows x pitch; NULL: there was no room */
+    double *room; /* a stretch of them, where there is no X */
+    int64_t tile; /* numbers of a tile of predictors */
     double *y, *weight, *offset;
     double *linear, *even; /* p: sums of w y x, and of w x */
     centres *known;        /* factors at centres that are asked around again and again */
@@ -35,8 +37,8 @@ __device__ static inline double log_of(const product &p) {
     return log(p.x) + 0.69314718055994530942 * p.power;
 }
 
-/* out = the sums of the `count` columns of part, strips x count. */
-void add_up(lane *l, int64_t strips, int64_t count, const double *part, double *out);
+/* out = the sums of the `count` columns of part, strips x count; more: out += them. */
+void add_up(lane *l, int64_t strips, int64_t count, const double *part, double *out, bool more);
 
 /* So that rows in memory that a block shares begin at other banks: 4 modulo 8, at least p. */
 static inline int64_t pitch_of(int64_t p) {

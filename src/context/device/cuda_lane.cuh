@@ -214,6 +214,7 @@ void gather_rows(lane *l, const void *kept, const int64_t *at, int64_t first, in
                  int64_t stride, double *X);
 void *cuda_keep_rows(const sgfs_device *dev, const sgfsi_stored *rows);
 void cuda_drop_rows(const sgfs_device *dev, void *kept);
+int64_t cuda_rows_there(const sgfs_device *dev, const void *kept);
 void cuda_gather(const sgfs_device *dev, const void *kept, const int64_t *row, int64_t first,
                  int64_t n, double *X);
 void cuda_fetch(const sgfs_device *dev, const void *kept, const int64_t *row, int64_t first,

@@ -248,7 +248,7 @@ static void look_at_centre(lane *l, const kept_glm *g, const double *centre, dou
     int64_t n = g->rows;
     TOGETHER(l, centre_factors, pieces(n * WARP, THREADS), THREADS, *g, centre, factor, room);
     TOGETHER(l, add_rows, BLOCKS, THREADS, n, BLOCKS, room, room + n);
-    add_up(l, BLOCKS, 1, room + n, factor + 2 * n);
+    add_up(l, BLOCKS, 1, room + n, factor + 2 * n, false);
 }
 
 /* Centres that pairs are opened around, for all who ask around them. */
@@ -510,7 +510,7 @@ void *cuda_open_pairs(const sgfs_device *dev, void *glm, const sgfsi_pairs_law *
     int64_t D = law->D, drawn = law->spread != nullptr ? D * D + 2 * law->most * D : 0;
     size_t left = 0, all = 0;
     double needed = 8.0 * static_cast<double>(3 * g->rows + drawn + TILES);
-    if (!works(lane_of(dev)) || cudaMemGetInfo(&left, &all) != cudaSuccess ||
+    if (!works(lane_of(dev)) || g->X == nullptr || cudaMemGetInfo(&left, &all) != cudaSuccess ||
         needed > static_cast<double>(left) / 4)
         return nullptr;
     pairs_there *t = new (std::nothrow) pairs_there();

@@ -449,6 +449,7 @@ static sgfsi_device_ops table(void) {
     ops.keep_rows = cuda_keep_rows;
     ops.drop_rows = cuda_drop_rows;
     ops.gather = cuda_gather;
+    ops.rows_there = cuda_rows_there;
     ops.scale_rows = cuda_scale_rows;
     ops.collect = cuda_collect;
     ops.pick = cuda_pick;

@@ -8,7 +8,7 @@
 #include "context/device/device.h"
 
 /* Raised when this struct or what its functions do changes. */
-#define SGFSI_CUDA_STAMP  1
+#define SGFSI_CUDA_STAMP  2
 #define SGFSI_CUDA_SYMBOL "sgfsi_cuda_plugin"
 
 typedef struct sgfsi_cuda_card {

@@ -4,23 +4,12 @@
  * Rows lie there as they are stored in the file, one after another, so that bytes stay bytes; the
  * kernel that gathers a batch makes doubles of them, chooses the columns, and standardises.
  */
-#include "context/device/cuda_lane.cuh"
+#include "context/device/cuda_rows.cuh"
 
 #include <cmath>
 #include <new>
 
 /* ---- rows that stay -------------------------------------------------------------------------- */
-
-/* Of all spans, one after another; without shift and scale cells are taken as they are. */
-struct kept_rows {
-    sgfsi_dtype type;
-    int64_t rows, row_bytes, features;
-    int intercept;
-    bool lent; /* cells are a caller's */
-    char *cells;
-    int64_t *column;
-    double *shift, *scale;
-};
 
 static int64_t bytes_of(sgfsi_dtype type) {
     switch (type) {
@@ -55,6 +44,7 @@ void cuda_drop_rows(const sgfs_device *dev, void *kept) {
     (void)cudaFree(k->column);
     (void)cudaFree(k->shift);
     (void)cudaFree(k->scale);
+    close_stretches(k->way);
     delete k;
 }
 
@@ -94,8 +84,10 @@ static bool adopt_cells(const sgfs_device *dev, kept_rows *k, const sgfsi_stored
 
 static bool copy_cells(kept_rows *k, const sgfsi_stored *s) {
     int64_t used = used_bytes(s);
-    size_t bytes = static_cast<size_t>(s->rows * s->row_bytes);
-    if (cudaMalloc(reinterpret_cast<void **>(&k->cells), bytes) != cudaSuccess) return false;
+    size_t bytes = static_cast<size_t>(k->there * s->row_bytes);
+    if (k->there > 0 && cudaMalloc(reinterpret_cast<void **>(&k->cells), bytes) != cudaSuccess)
+        return false;
+    if (s->read != nullptr) return (k->there == k->rows || make_slots(k->way)) && copy_there(k);
     for (int64_t i = 0; i < s->parts; i++) {
         const sgfsi_stored_part *part = &s->part[i];
         if (part->rows == 0) continue;
@@ -106,31 +98,49 @@ static bool copy_cells(kept_rows *k, const sgfsi_stored *s) {
     return true;
 }
 
-/* An eighth of the memory stays free for what is computed with the rows. */
-static bool has_room(const sgfsi_stored *s) {
-    size_t left = 0, all = 0;
-    if (cudaMemGetInfo(&left, &all) != cudaSuccess) return false;
-    return static_cast<double>(s->rows) * static_cast<double>(s->row_bytes) <
-           static_cast<double>(left) - static_cast<double>(all) / 8;
+/* How many rows are to lie there, all or some stretches; -1: they stay with the host. An eighth of
+ * the memory stays free for what is computed with the rows. */
+static int64_t rows_that_fit(const sgfsi_stored *s, int64_t stretch, double left, double all) {
+    const double rows = static_cast<double>(s->rows), bytes = static_cast<double>(s->row_bytes);
+    double room = left - all / 8;
+    if (rows * bytes < room) return s->rows;
+    if (s->beside == 0 || s->read == nullptr) return -1;
+    room -= static_cast<double>(s->beside) * sizeof(double) * rows +
+            static_cast<double>(stretch) *
+                (SLOTS * bytes + sizeof(double) * static_cast<double>(s->features + 8));
+    return rows_of_stretches(s->rows, stretch, room > 0 ? static_cast<int64_t>(room / bytes) : 0);
 }
 
 void *cuda_keep_rows(const sgfs_device *dev, const sgfsi_stored *s) {
     int64_t size = bytes_of(s->type);
+    size_t left = 0, all = 0;
     lane *l = lane_of(dev);
-    if (!works(l) || size == 0 || s->row_bytes % size != 0) return nullptr;
-    if (!s->there && !has_room(s)) return nullptr;
-    kept_rows *k = new (std::nothrow) kept_rows();
+    if (!works(l) || size == 0 || s->row_bytes % size != 0 ||
+        cudaMemGetInfo(&left, &all) != cudaSuccess)
+        return nullptr;
+    const double memory = static_cast<double>(all);
+    int64_t stretch = stretch_rows(s, memory);
+    int64_t there =
+        s->there ? s->rows : rows_that_fit(s, stretch, static_cast<double>(left), memory);
+    kept_rows *k = there >= 0 ? new (std::nothrow) kept_rows() : nullptr;
     if (k == nullptr) return nullptr;
     k->type = s->type;
     k->rows = s->rows;
+    k->there = there;
     k->row_bytes = s->row_bytes;
     k->features = s->features;
     k->intercept = s->intercept;
-    bool cells = s->there ? adopt_cells(dev, k, s) : copy_cells(k, s);
-    if (cells && copy_columns(k, s)) return k;
+    k->way = open_stretches(s, stretch);
+    bool cells = k->way != nullptr && (s->there ? adopt_cells(dev, k, s) : copy_cells(k, s));
+    if (cells && copy_columns(k, s) && cudaDeviceSynchronize() == cudaSuccess)
+        return k;             /* copies may go on after their call */
     (void)cudaGetLastError(); /* the host gathers */
     cuda_drop_rows(dev, k);
     return nullptr;
+}
+
+int64_t cuda_rows_there(const sgfs_device *, const void *kept) {
+    return static_cast<const kept_rows *>(kept)->there;
 }
 
 /* ---- batches --------------------------------------------------------------------------------- */

@@ -74,6 +74,14 @@ typedef struct sgfsi_stored {
     int64_t features;            /* of all spans */
     const double *shift, *scale; /* features; NULL: cells are taken as they are */
     bool intercept;
+    /* Copies rows first .. first + n - 1, row_bytes each, to `to`, called by one thread at a time
+     * for as long as the rows are kept; false: they cannot be had, and `user` knows why. NULL: rows
+     * are taken from the parts. */
+    bool (*read)(void *user, int64_t first, int64_t n, char *to);
+    void *user;
+    /* Where there is no room for all rows, ask_glm will do with some, and reads the others in each
+     * call; it keeps so many numbers of each row besides. 0: all rows or none. */
+    int64_t beside;
     bool there; /* cells are addresses of the device's memory: one part, which stays where it is and
                    is not copied. Else they are the host's */
 } sgfsi_stored;
@@ -134,6 +142,10 @@ typedef struct sgfsi_glm_places {
     double *minus;        /* K: at centre - theta_k; only with a centre */
     double *G;            /* K x p: gradients; NULL: not wanted; never with a centre */
     double *info;         /* p x p, lower triangle: sum of -d^2/deta^2 x x' at theta_0; or NULL */
+    /* Asked while rows are brought to the device, with the part of them that is done: false: the
+     * call is given up, and its answers are NaN. NULL: nobody minds. */
+    bool (*go_on)(void *user, double done);
+    void *user;
 } sgfsi_glm_places;
 
 /* Pairs centre + u_k and centre - u_k of such a model, asked while the host does something else.
@@ -326,6 +338,9 @@ typedef struct sgfsi_device_ops {
     void (*drop_rows)(SGFSI_HERE, void *kept);
     void (*gather)(SGFSI_HERE, const void *kept, const int64_t *row, int64_t first, int64_t n,
                    double *X);
+    /* How many of the rows lie there: where that is not all (`beside` allows it), they are for
+     * keep_glm alone. NULL: all. */
+    int64_t (*rows_there)(SGFSI_HERE, const void *kept);
     /* P_i. = w_i P_i., or 0 where w_i is 0; w n, P n x k. All vectors of passes that a device makes
      * (posterior/far_pass.h) lie in its memory, as w does: one that has this takes own and loglik
      * of `classes` and `boltzmann`, left of `outer` and `outer_sums`, ones and y there, and `host`

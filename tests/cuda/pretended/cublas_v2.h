@@ -27,7 +27,8 @@ inline cublasStatus_t cublasCreate(cublasHandle_t *) {
 inline cublasStatus_t cublasDestroy(cublasHandle_t) {
     return CUBLAS_STATUS_SUCCESS;
 }
-inline cublasStatus_t cublasSetStream(cublasHandle_t, cudaStream_t) {
+inline cublasStatus_t cublasSetStream(cublasHandle_t, cudaStream_t s) {
+    s->works = true;
     return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -29,7 +29,7 @@
 
 #define __global__
 #define __device__
-#define __shared__    static thread_local
+#define __shared__ static thread_local
 #define __restrict__
 #define __launch_bounds__(...)
 
@@ -250,32 +250,83 @@ PRETENDED_EXPORT void pretended_foreign_free(void *at, size_t bytes) {
     (void)munmap(at, bytes);
 }
 
-/* ---- streams: everything is done at once ----------------------------------------------------- */
+/* ---- streams --------------------------------------------------------------------------------- */
 
-typedef struct pretended_stream *cudaStream_t;
+/* Everything is done at once, but for the copies of a stream that does nothing else: these are done
+ * when somebody waits for them, as late as they may be. */
+struct pretended_stream {
+    bool works; /* kernels are started in it */
+    std::deque<std::function<void()>> copies;
+    int64_t begun, done;
+};
+typedef pretended_stream *cudaStream_t;
+inline void pretended_wait_for(cudaStream_t s, int64_t copies) {
+    for (; s->done < copies; s->done++) {
+        s->copies.front()();
+        s->copies.pop_front();
+    }
+}
 enum { cudaStreamNonBlocking = 1 };
 inline cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *most) {
     *least = *most = 0;
     return pretended_state();
 }
-inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *, unsigned, int) {
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned) {
+    *s = new pretended_stream();
     return pretended_state();
 }
-inline cudaError_t cudaStreamDestroy(cudaStream_t) {
+inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *s, unsigned, int) {
+    *s = new pretended_stream();
+    return pretended_state();
+}
+inline cudaError_t cudaStreamSynchronize(cudaStream_t s) {
+    pretended_wait_for(s, s->begun);
+    return pretended_state();
+}
+inline cudaError_t cudaStreamQuery(cudaStream_t s) {
+    return cudaStreamSynchronize(s);
+}
+inline cudaError_t cudaStreamDestroy(cudaStream_t s) {
+    if (s->begun != s->done) std::abort(); /* nobody has waited for them */
+    delete s;
     return cudaSuccess;
 }
+inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                                   cudaStream_t s) {
+    if (s->works) return cudaMemcpy(to, from, bytes, kind);
+    s->copies.push_back([=]() { std::memcpy(to, from, bytes); });
+    s->begun++;
+    return pretended_state();
+}
+
 inline cudaError_t cudaDeviceSynchronize() {
     return pretended_state();
 }
-inline cudaError_t cudaStreamSynchronize(cudaStream_t) {
+
+struct pretended_event {
+    cudaStream_t stream;
+    int64_t copies;
+};
+typedef pretended_event *cudaEvent_t;
+enum { cudaEventDisableTiming = 2 };
+inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned) {
+    *e = new pretended_event();
     return pretended_state();
 }
-inline cudaError_t cudaStreamQuery(cudaStream_t) {
+inline cudaError_t cudaEventDestroy(cudaEvent_t e) {
+    delete e;
+    return cudaSuccess;
+}
+inline cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
+    *e = {s, s->begun};
     return pretended_state();
 }
-inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
-                                   cudaStream_t) {
-    return cudaMemcpy(to, from, bytes, kind);
+inline cudaError_t cudaEventSynchronize(cudaEvent_t e) {
+    if (e->stream != nullptr) pretended_wait_for(e->stream, e->copies);
+    return pretended_state();
+}
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t e, unsigned) {
+    return cudaEventSynchronize(e);
 }
 inline cudaError_t cudaMemsetAsync(void *A, int byte, size_t bytes, cudaStream_t) {
     std::memset(A, byte, bytes);
@@ -300,7 +351,7 @@ enum { PRETENDED_LANES = 32 }; /* of a warp */
 struct pretended_block {
     ucontext_t home;
     std::deque<ucontext_t> fiber;
-    jmp_buf back;               /* to whoever runs the fibers: a switch without a system call */
+    jmp_buf back;                   /* to whoever runs the fibers: a switch without a system call */
     std::deque<jmp_buf_of> at_rest; /* where each of them waits */
     std::vector<char> begun;
     std::deque<std::vector<char>> stack;
