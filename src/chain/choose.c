@@ -144,7 +144,8 @@ static double pass_cost(const sgfs_model *m) {
 /* Rows that a GPU has, and sums over, come here one call at a time: all of them there are faster
  * than few of them here, unless they are very many. */
 static bool are_far(const sgfs_model *m) {
-    return sgfsi_data_is_far(m->data) && m->kept != NULL && enough * pass_cost(m) <= MOST_WORK;
+    bool sums = m->kept != NULL || m->far_rows != NULL;
+    return sgfsi_data_is_far(m->data) && sums && enough * pass_cost(m) <= MOST_WORK;
 }
 
 static field look_around(sgfsi_plan *plan, const sgfs_model *m, bool exact) {

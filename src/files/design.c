@@ -510,7 +510,7 @@ static sgfs_status wrap(sgfs_data *d, sgfs_arrays *a, const sgfs_config *cfg, sg
     sgfs_status status = SGFS_OK;
     if (t->type == SGFSI_CSR && !there)
         status = check_csr(a, sgfsi_na_of(cfg) != SGFSI_NA_ERROR, err);
-    if (status == SGFS_OK && a->device != NULL) status = sgfsi_far_open(d, a, err);
+    if (status == SGFS_OK && a->device != NULL) status = sgfsi_far_take(d, a, err);
     if (there) {
         t->cells = a->device_x.cells;
         t->row_stride = a->device_x.stride != 0 ? a->device_x.stride : a->cols;

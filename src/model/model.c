@@ -151,7 +151,7 @@ static sgfs_status judge_rows(const sgfs_model *m, sgfs_err *err) {
         return sgfsi_fail(err, SGFS_EUSAGE,
                           "Rows on a GPU are those of one process: without --mpi, or with rows in "
                           "the host's memory.");
-    if (m->kept == NULL && !m->ctx.shared)
+    if (m->kept == NULL && m->far_rows == NULL && !m->ctx.shared)
         sgfsi_say(m->ctx.log, SGFS_NOTE,
                   "Model %.150s: what the processor looks at comes from the GPU, some rows at a "
                   "time; a pass over all of them is several times faster where they are in the "

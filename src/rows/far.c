@@ -103,7 +103,7 @@ static sgfs_status take_numbers(const sgfs_device *dev, const sgfs_device_array 
     return look_after(dev, err);
 }
 
-sgfs_status sgfsi_far_open(sgfs_data *d, sgfs_arrays *a, sgfs_err *err) {
+sgfs_status sgfsi_far_take(sgfs_data *d, sgfs_arrays *a, sgfs_err *err) {
     sgfsi_table *t = &d->table;
     int64_t number;
     const sgfs_device *kind = sgfsi_device_find(a->device, &number);
@@ -152,7 +152,7 @@ sgfs_status sgfsi_far_keep(sgfs_data *d, sgfs_err *err) {
 
 /* Features come behind room for the intercepts, and then are moved to where they belong, from the
  * first row on: none is written to before it was read. */
-void sgfsi_far_rows(const sgfs_data *d, const int64_t *row, int64_t first, int64_t n, double *x) {
+void sgfsi_far_fetch(const sgfs_data *d, const int64_t *row, int64_t first, int64_t n, double *x) {
     const sgfs_device *dev = d->table.device;
     int64_t features = d->features, fit = MOST_CELLS / (features > 0 ? features : 1);
     double *from = x + n * (d->p - features);

@@ -85,7 +85,7 @@ static const gather_fn gather_of[] = {SGFSI_CELL_TYPES(ENTER)[SGFSI_CSR] = gathe
 static void gather(const sgfs_data *d, const int64_t *row, int64_t first, int64_t n, double *x,
                    double *y) {
     if (!sgfsi_data_is_far(d)) gather_of[d->table.type](d, row, first, n, x, y);
-    else if (x != NULL) sgfsi_far_rows(d, row, first, n, x);
+    else if (x != NULL) sgfsi_far_fetch(d, row, first, n, x);
     for (int64_t i = 0; x != NULL && d->scale != NULL && i < n; i++) {
         double *v = x + (i + 1) * d->p - d->features;
         for (int64_t j = 0; j < d->features; j++) v[j] = (v[j] - d->shift[j]) * d->scale[j];

@@ -18,6 +18,15 @@ for test in conform_test_device conform_test_far_device conform_test_all_rows co
     echo "$test: exit $code"
     [ $code = 0 ] || [ $code = 77 ] || failed=1
 done
+# Arrays of Python on the GPU; 77: nobody has any.
+package=$(dirname "$0")/../../python
+if python3 -c "import numpy" 2> /dev/null; then
+    SGFS_LIBRARY=$build/libsgfs.so PYTHONPATH=$package PYTHONDONTWRITEBYTECODE=1 \
+        python3 -W ignore "$(dirname "$0")/arrays.py"
+    code=$?
+    echo "arrays.py: exit $code"
+    [ $code = 0 ] || [ $code = 77 ] || failed=1
+fi
 if command -v compute-sanitizer > /dev/null; then
     for tool in memcheck racecheck; do
         timeout 200 compute-sanitizer --tool $tool --error-exitcode 9 "$place/conform_test_far_device" cuda few \

@@ -47,17 +47,20 @@ static constexpr int ALL_ROWS = ALL_OF_TEAM + 1; /* their barrier */
 static constexpr int TALL = 5;                   /* pieces of 16 rows, at most */
 
 /* Products of columns first .. first + 7 are subtracted from eight columns of C and X, from `left`
- * on, by a warp: in pieces of 16 rows, of C those below, of X those that are not 0. */
-template <bool GIVEN>
-__device__ static inline void subtract_columns(double *C, double *X, int first, int left) {
+ * on, by a warp: in COUNT pieces of 16 rows from number `from` on, of C those below, of X those
+ * that are not 0. */
+template <bool GIVEN, int COUNT>
+__device__ static inline void subtract_columns(double *C, double *X, int first, int left,
+                                               int from) {
     const int r = static_cast<int>(threadIdx.x) % WARP / 4, c = static_cast<int>(threadIdx.x) % 4;
     const int high = GIVEN ? 0 : (SIDE - left + 15) / 16, all = high + (first + 23) / 16;
-    double *to[TALL], sum[TALL][4], y[2];
+    double *to[COUNT], sum[COUNT][4], y[2];
+    if (from >= all) return;
 #pragma unroll
     for (int k = 0; k < 2; k++) y[k] = C[(left + r) * PITCH + first + 4 * k + c];
 #pragma unroll
-    for (int t = 0; t < TALL; t++) { /* the last ones more than once, if need be */
-        const int u = t < all ? t : all - 1;
+    for (int t = 0; t < COUNT; t++) { /* the last ones more than once, if need be */
+        const int u = from + t < all ? from + t : all - 1;
         double *A = u < high ? C + (SIDE - 16 * (u + 1)) * PITCH : X + 16 * (u - high) * PITCH;
         to[t] = A + r * PITCH;
 #pragma unroll
@@ -66,15 +69,15 @@ __device__ static inline void subtract_columns(double *C, double *X, int first, 
 #pragma unroll
     for (int k = 0; k < 2; k++) {
 #pragma unroll
-        for (int t = 0; t < TALL; t++) {
-            const double *from = to[t] + first + 4 * k + c;
-            const double less[2] = {-from[0], -from[8 * PITCH]};
+        for (int t = 0; t < COUNT; t++) {
+            const double *column = to[t] + first + 4 * k + c;
+            const double less[2] = {-column[0], -column[8 * PITCH]};
             add_product_16(sum[t], less, y[k]);
         }
     }
     __syncwarp();
 #pragma unroll
-    for (int t = 0; t < TALL; t++) {
+    for (int t = 0; t < COUNT; t++) {
 #pragma unroll
         for (int h = 0; h < 4; h++) to[t][left + 2 * c + h / 2 * 8 * PITCH + h % 2] = sum[t][h];
     }
@@ -82,9 +85,9 @@ __device__ static inline void subtract_columns(double *C, double *X, int first, 
 
 /* C = L L', or L itself where it is GIVEN: C -> L, and X -> L^-T, which is 0 below its diagonal.
  * Eight columns at a time: each row has a thread, which factors the 8 x 8 numbers on the diagonal
- * for itself, solves its own eight with them, and subtracts their products from its next eight.
- * While it solves these, other warps subtract them from the rest. Above the diagonal C holds
- * anything. Returns in thread 64, which has the first row of X, the order of the first minor that
+ * for itself and solves its own eight with them. Their products are first subtracted from the next
+ * eight columns, and while these are solved, other warps subtract them from the rest. Above the
+ * diagonal C holds anything. Returns in thread 64, which has the first row of X, the order of the first minor that
  * is not positive, or 0. */
 template <bool GIVEN> __device__ static int factor_tile(double *C, double *X) {
     const int me = static_cast<int>(threadIdx.x), warp = me / WARP;
@@ -135,34 +138,19 @@ template <bool GIVEN> __device__ static int factor_tile(double *C, double *X) {
         const int next = first + EIGHT;
         if (next == SIDE) break;
         if (me < ROWS) {
-            double ahead[EIGHT];
+            subtract_columns<GIVEN, 1>(C, X, first, next, warp);
+            if (warp == 0) subtract_columns<GIVEN, 1>(C, X, first, next, ROWS / WARP);
+            meet(ALL_ROWS, ROWS);
 #pragma unroll
             for (int i = 0; i < EIGHT; i += 2) {
                 double2 two = two_at(row + next + i);
-                ahead[i] = two.x;
-                ahead[i + 1] = two.y;
+                x[i] = two.x;
+                x[i + 1] = two.y;
             }
-#pragma unroll
-            for (int i = 0; i < EIGHT; i++) {
-#pragma unroll
-                for (int k = 0; k < EIGHT; k += 2) {
-                    double2 two = two_at(C + (next + i) * PITCH + first + k);
-                    ahead[i] -= x[k] * two.x;
-                    ahead[i] -= x[k + 1] * two.y;
-                }
-            }
-            const bool diagonal = me >= next && me < next + EIGHT && !GIVEN;
-#pragma unroll
-            for (int i = 0; i < EIGHT; i += 2) {
-                if (diagonal) put_two(row + next + i, ahead[i], ahead[i + 1]);
-                x[i] = ahead[i];
-                x[i + 1] = ahead[i + 1];
-            }
-            meet(ALL_ROWS, ROWS);
         } else {
             for (int left = next + EIGHT * (1 + warp - ROWS / WARP); left < SIDE;
                  left += EIGHT * OTHERS)
-                subtract_columns<GIVEN>(C, X, first, left);
+                subtract_columns<GIVEN, TALL>(C, X, first, left, 0);
         }
     }
     meet_team();
@@ -321,16 +309,15 @@ __device__ static void hand_around(const factoring &f, const double *C, const do
     for (int j = 0;; j++) {
         meet(FACTORED, TEAM + GIVERS);
         if (me == 0) publish(flag_of(f, j), FINISHED);
-        for (int at = me; at < AREA; at += GIVERS)
-            put_number(f, j, j, at / SIDE, at % SIDE, C[at / SIDE * PITCH + at % SIDE]);
+        put_tile(f.tile + number_of(j, j) * AREA, C, me, GIVERS);
+        meet(OF_GIVERS, GIVERS);
+        if (me == 0) publish(flag_of(f, j, j), FINISHED);
         if (j + 1 == f.T) return;
         arrive(HANDED, TEAM + GIVERS);
         meet(MULTIPLIED, TEAM + GIVERS);
         put_tile(f.tile + number_of(j + 1, j) * AREA, P, me, GIVERS);
         meet(OF_GIVERS, GIVERS);
         if (me == 0) publish(flag_of(f, j + 1, j), FINISHED);
-        for (int at = me; at < AREA; at += GIVERS)
-            put_number(f, j + 1, j, at / SIDE, at % SIDE, P[at / SIDE * PITCH + at % SIDE]);
         if (j + 2 < f.T) arrive(SQUARED, CREW);
     }
 }
@@ -426,6 +413,16 @@ __device__ static void make_tile(const factoring &f, int i, int j, double *pool)
     }
 }
 
+/* A finished tile of the chain to where it belongs. */
+__device__ static void unpack_tile(const factoring &f, int i, int j) {
+    if (i >= f.T) return;
+    await(flag_of(f, i, j), FINISHED);
+    const double *from = f.tile + number_of(i, j) * AREA;
+#pragma unroll 8
+    for (int at = static_cast<int>(threadIdx.x); at < AREA; at += TEAM)
+        put_number(f, i, j, at / SIDE, at % SIDE, __ldcg(from + at));
+}
+
 /* Tiles are dealt out column by column, so that each waits for earlier ones alone. */
 __global__ static void __launch_bounds__(CREW) factor_tiles(factoring f) {
     POOL(pool);
@@ -447,6 +444,10 @@ __global__ static void __launch_bounds__(CREW) factor_tiles(factoring f) {
         }
         if (j < f.T) make_tile(f, i, j, pool);
     }
+    for (j = static_cast<int>(blockIdx.x) - 1; j < f.T; j += others) {
+        unpack_tile(f, j, j);
+        unpack_tile(f, j + 1, j);
+    }
 }
 
 static int device_is(lane *l, cudaDeviceAttr what) {
@@ -458,9 +459,9 @@ static int device_is(lane *l, cudaDeviceAttr what) {
 
 /* How many blocks: three for each tile of a column are as fast as more, as long as they all run at
  * the same time, and leave room for other chains. */
-static int64_t blocks_for(lane *l, int64_t T, int64_t most) {
-    int64_t there = device_is(l, cudaDevAttrMultiProcessorCount), wanted = T == 1 ? 1 : most;
-    return wanted < there ? wanted : there;
+static int64_t blocks_for(lane *l, int64_t most) {
+    const int64_t there = device_is(l, cudaDevAttrMultiProcessorCount);
+    return most < there ? most : there;
 }
 
 void begin_factor(lane *l, int64_t D, double *A, const factor_room &room, double *failed,
@@ -479,7 +480,7 @@ void begin_factor(lane *l, int64_t D, double *A, const factor_room &room, double
         l, cudaMemsetAsync(room.flag, 0, static_cast<size_t>(flags) * sizeof *room.flag, l->stream),
         "zeros");
     int64_t bytes = POOL_BYTES + 16; /* and a word */
-    AT_ONCE(l, factor_tiles, blocks_for(l, T, 3 * T), CREW, bytes, f);
+    AT_ONCE(l, factor_tiles, blocks_for(l, 3 * T), CREW, bytes, f);
 }
 
 /* ---- inverses of tiles ----------------------------------------------------------------------- */
@@ -616,7 +617,9 @@ template <bool FORWARD> __device__ static void solve_along(const solving &f, dou
         const int j = FORWARD ? step : T - 1 - step;
         const int64_t at = static_cast<int64_t>(j) * SIDE + me;
         double *near = tiles + step % f.sets * (NEAR + 1) * TILE_ROOM;
-        double *corner = near + NEAR * TILE_ROOM, own = 0, b = 0;
+        double *corner = near + NEAR * TILE_ROOM, own = 0, b = 0, further = 0;
+        const double *brought = (FORWARD ? f.sum_y : f.sum_v) + at;
+        if (me < SIDE && step > NEAR) further = look(brought); /* most often it is there */
         if (me < SIDE && at < f.s.D) {
             if (FORWARD || (f.s.halves & 1) == 0) b = f.s.x[at];
             else b = look(f.y + at);
@@ -636,7 +639,7 @@ template <bool FORWARD> __device__ static void solve_along(const solving &f, dou
         if (f.sets > 1) await_lots<3>();
         else await_lots<1>();
         if (me < SIDE) {
-            if (step > NEAR) sum += await_number((FORWARD ? f.sum_y : f.sum_v) + at);
+            if (step > NEAR) sum += is_there(further) ? further : await_number(brought);
             right[me] = b - sum;
         }
         __syncthreads();
@@ -718,6 +721,5 @@ void begin_solution(lane *l, const solution &s, const factor_room &room) {
     f.sum_y = f.v + T * SIDE;
     f.sum_v = f.sum_y + T * SIDE;
     (void)fine(l, cudaMemsetAsync(room.solution, 0xff, numbers, l->stream), "a solution");
-    AT_ONCE(l, solve_tiles, blocks_for(l, T, T > NEAR ? T - NEAR : 1), TEAM, f.sets * set + more,
-            f);
+    AT_ONCE(l, solve_tiles, blocks_for(l, T > NEAR ? T - NEAR : 1), TEAM, f.sets * set + more, f);
 }

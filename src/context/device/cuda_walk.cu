@@ -48,9 +48,8 @@ struct alignas(PIECE) walk_there {
 template <int T, int MATRIX, bool ALONE> struct room_of {
     static constexpr bool FULL = MATRIX == SGFSI_WALK_FULL;
     static constexpr int SIDE = small<T>::SIDE, OWN = small<T>::OWN;
-    static constexpr int PAIR = ALONE ? 2 : 1;  /* chunks that are looked at together */
     static constexpr int TURNS = ALONE ? 1 : 2; /* who is behind may still read those before */
-    double X[2][PAIR][CHUNK][SIDE + DEEP], y[2][PAIR][CHUNK], residual[2][PAIR][CHUNK];
+    double X[2][CHUNK][SIDE + DEEP], y[2][CHUNK], residual[2][CHUNK];
     double K[FULL ? SIDE * small<T>::PITCH : 2]; /* the factor, or tiles of what becomes it */
     double from_portion[TURNS][FULL && !ALONE ? PORTIONS : 1][OWN][2 * WARP]; /* tiles */
     double gradient[TURNS][PORTIONS][SIDE], square[TURNS][PORTIONS][SIDE];
@@ -107,45 +106,33 @@ __device__ static double residual_of(const law_there &law, const walk_there &w, 
     return (is_one ? 1 : 0) - p;
 }
 
-/* A warp: the residuals of its rows of one chunk or two; of each thread: its part of their log
- * densities, which belongs to chunk pair_of. */
-template <int PAIR> __device__ static inline int pair_of(const seat &is) {
-    return is.i / GROUPS % PAIR;
-}
-template <int T, int PAIR, int PITCH>
-__device__ static double
-make_residuals(const law_there &law, const walk_there &w, const sgfsi_walk_step *s, bool own,
-               const span (&chunk)[PAIR], const double (&X)[PAIR][CHUNK][PITCH],
-               const double (&y)[PAIR][CHUNK], const double *theta,
-               double (&residual)[PAIR][CHUNK]) {
+/* A warp: the residuals of its rows of a chunk; of each thread: its part of their log densities. */
+template <int T, int PITCH>
+__device__ static double make_residuals(const law_there &law, const walk_there &w,
+                                        const sgfsi_walk_step *s, bool own, const span &chunk,
+                                        const double (&X)[CHUNK][PITCH], const double (&y)[CHUNK],
+                                        const double *theta, double (&residual)[CHUNK]) {
     const seat is = seat_of();
     int base = OF_WARP * is.warp, mine = base + DEEP * (is.i % GROUPS) + is.j;
-    bool some = false;
+    int at = chunk.first + mine;
+    bool holds = is.i < GROUPS, there = holds && at < chunk.end;
     double eta = 0, density = 0, r = 0;
-#pragma unroll
-    for (int p = 0; p < PAIR; p++) {
-        if (chunk[p].first + base >= chunk[p].end) continue;
-        some = true;
+    if (chunk.first + base < chunk.end) {
 #pragma unroll
         for (int g = 0; g < GROUPS; g++) {
             double of_row = 0;
 #pragma unroll
             for (int t = 0; t < T; t++)
-                of_row = fma(X[p][base + DEEP * g + is.j][TILE * t + is.i], theta[TILE * t + is.i],
-                             of_row);
+                of_row =
+                    fma(X[base + DEEP * g + is.j][TILE * t + is.i], theta[TILE * t + is.i], of_row);
 #pragma unroll
             for (int far = DEEP; far < WARP; far *= 2)
                 of_row += __shfl_sync(~0u, of_row, is.thread ^ far);
-            if (pair_of<PAIR>(is) == p && is.i % GROUPS == g) eta = of_row;
+            if (is.i % GROUPS == g) eta = of_row;
         }
+        r = residual_of(law, w, s->t, at, own, s->want_lp && !own, eta, y[mine], &density);
     }
-    const span &its = chunk[PAIR - 1 > 0 && pair_of<PAIR>(is) > 0 ? PAIR - 1 : 0];
-    int at = its.first + mine;
-    bool holds = is.i < GROUPS * PAIR, there = holds && at < its.end;
-    if (some)
-        r = residual_of(law, w, s->t, at, own, s->want_lp && !own, eta, y[pair_of<PAIR>(is)][mine],
-                        &density);
-    if (holds) residual[pair_of<PAIR>(is)][mine] = there ? r : 0;
+    if (holds) residual[mine] = there ? r : 0;
     return there ? density : 0;
 }
 
@@ -289,9 +276,9 @@ __device__ static void prepare(chain<T, MATRIX, ALONE> &c) {
         c.learned[h] = ALONE ? c.at[h] : tile_at<T>(c.rank, c.is.warp);
         if (!ALONE && c.is.warp >= OWN) c.learned[h].there = false;
     }
-    for (int k = me; k < 2 * r.PAIR * CHUNK * (SIDE + DEEP); k += TEAM) {
+    for (int k = me; k < 2 * CHUNK * (SIDE + DEEP); k += TEAM) {
         int row = k / (SIDE + DEEP);
-        r.X[row / CHUNK / r.PAIR][row / CHUNK % r.PAIR][row % CHUNK][k % (SIDE + DEEP)] = 0;
+        r.X[row / CHUNK][row % CHUNK][k % (SIDE + DEEP)] = 0;
     }
     for (int k = me; MATRIX == SGFSI_WALK_FULL && k < SIDE * SIDE; k += TEAM) {
         int row = k / SIDE, column = k % SIDE;
@@ -310,8 +297,7 @@ __device__ static void prepare(chain<T, MATRIX, ALONE> &c) {
     if (me < 2 && me < w.count) r.step[me] = w.step[me];
     meet<ALONE>();
     if (MATRIX == SGFSI_WALK_FULL && c.rank == 0) invert<T>(r.K);
-    for (int p = 0; p < r.PAIR; p++)
-        fetch(c.law, w, r.step[0].t, c.span_of(p), r.X[0][p], r.y[0][p]);
+    fetch(c.law, w, r.step[0].t, c.span_of(0), r.X[0], r.y[0]);
     end_lot();
     draw(c.law, w, &r.step[0], r.z[0][0], r.z[0][1]);
 }
@@ -494,7 +480,6 @@ template <int T, int MATRIX, bool ALONE>
 __device__ static void pass_rows(chain<T, MATRIX, ALONE> &c, int64_t k, int which, bool last,
                                  double (&tile)[small<T>::OWN][2]) {
     constexpr bool FULL = MATRIX == SGFSI_WALK_FULL;
-    constexpr int PAIR = room_of<T, MATRIX, ALONE>::PAIR;
     auto &r = c.r;
     const sgfsi_walk_step *s = &r.step[k % STEPS];
     bool learns = MATRIX != SGFSI_WALK_PLAIN && (s->learns >> which & 1) != 0;
@@ -507,43 +492,35 @@ __device__ static void pass_rows(chain<T, MATRIX, ALONE> &c, int64_t k, int whic
     double density = 0;
     int chunks = ALONE ? PORTIONS * c.chunks : c.chunks;
 #pragma unroll 1
-    for (int chunk = 0; chunk < chunks; chunk += PAIR, c.round++) {
+    for (int chunk = 0; chunk < chunks; chunk++, c.round++) {
         int odd = c.round % 2;
-        bool more = chunk + PAIR < chunks;
+        bool more = chunk + 1 < chunks;
         int64_t then = more || !last ? k : k + 1;
-        span now[PAIR];
+        const span now = c.span_of(chunk);
         await_lots<0>();
         __syncthreads(); /* nobody looks at those before */
-#pragma unroll
-        for (int p = 0; p < PAIR; p++) {
-            now[p] = c.span_of(chunk + p);
-            if (then < c.w.count)
-                fetch(c.law, c.w, r.step[then % STEPS].t, c.span_of(more ? chunk + PAIR + p : p),
-                      r.X[1 - odd][p], r.y[1 - odd][p]);
-        }
+        if (then < c.w.count)
+            fetch(c.law, c.w, r.step[then % STEPS].t, c.span_of(more ? chunk + 1 : 0), r.X[1 - odd],
+                  r.y[1 - odd]);
         if (then > k && k + 2 < c.w.count && c.is.me < STEP_PIECES)
             copy_ahead(reinterpret_cast<double *>(&r.step[(k + 2) % STEPS]) + 2 * c.is.me,
                        reinterpret_cast<const double *>(&c.w.step[k + 2]) + 2 * c.is.me);
         end_lot();
-        double seen = make_residuals<T>(c.law, c.w, s, which > 0, now, r.X[odd], r.y[odd], r.theta,
-                                        r.residual[odd]);
+        density += make_residuals<T>(c.law, c.w, s, which > 0, now, r.X[odd], r.y[odd], r.theta,
+                                     r.residual[odd]);
         __syncthreads();
-#pragma unroll(FULL ? 1 : PAIR)
-        for (int p = 0; p < PAIR; p++) {
-            int rows = least(now[p].end - now[p].first, CHUNK);
-            if (pair_of<PAIR>(c.is) == p) density += seen;
-            add_rows<T, MATRIX>(c.is, c.at, learns, rows, r.X[odd][p], r.residual[odd][p], sum);
-            if ((chunk + p + 1) % c.chunks != 0) continue;
-            tell_sums(c, c.portion_of(chunk + p), which > 0, learns, which == 0 && s->want_lp != 0,
-                      sum, density);
+        add_rows<T, MATRIX>(c.is, c.at, learns, least(now.end - now.first, CHUNK), r.X[odd],
+                            r.residual[odd], sum);
+        if ((chunk + 1) % c.chunks != 0) continue;
+        tell_sums(c, c.portion_of(chunk), which > 0, learns, which == 0 && s->want_lp != 0, sum,
+                  density);
 #pragma unroll
-            for (int h = 0; h < small<T>::OWN && ALONE && FULL; h++) {
-                tile[h][0] += sum.tile[h][0];
-                tile[h][1] += sum.tile[h][1];
-            }
-            sum = {};
-            density = 0;
+        for (int h = 0; h < small<T>::OWN && ALONE && FULL; h++) {
+            tile[h][0] += sum.tile[h][0];
+            tile[h][1] += sum.tile[h][1];
         }
+        sum = {};
+        density = 0;
     }
     for (int h = 0; h < c.TILES && FULL && learns; h++) { /* on their way */
         two_places from = places_of(c.law, c.learned[h], c.is);

@@ -8,8 +8,8 @@
  *     sum_columns     sums of r_i x_i, and of their squares for a diagonal matrix, in lots of rows
  *     finish          one block: the mean score, the gradient, and where there is no full matrix
  *                     the step
- *     learn_tiles     sums of (r_i x_i - gbar) (r_i x_i - gbar)', 64 x 64 of them by each block,
- *                     straight from the rows; the average learns them, and K is made of it
+ *     learn           (r_i x_i - gbar) as rows, the square of all of them by cuBLAS; the average
+ *                     learns it, and K is made of it
  *     begin_factor, begin_solution (cuda_cholesky.cu)
  *
  * An iteration that cannot be made leaves a note, and those behind it do nothing. So that averages
@@ -224,111 +224,33 @@ __global__ static void __launch_bounds__(FINISHERS)
 
 /* ---- the matrix ------------------------------------------------------------------------------ */
 
+/* S (n x stride): r_i x_i, less the mean where which is 0; a warp for each row. */
+__global__ static void score_rows(wide_chain c, int64_t k, int which, double *S) {
+    const int64_t i = item() / WARP, j = item() % WARP;
+    if (i >= c.n || *c.stopped != 0) return;
+    const double *x = c.X + c.row[k * c.n + i] * c.stride, r = c.residual[which][i];
+    double *to = S + i * c.stride;
+    for (int64_t at = j; at < c.D; at += WARP) to[at] = r * x[at] - (which == 0 ? c.gbar[at] : 0);
+}
+
 struct learning {
-    int which;
     double decay, weight;
-    const double *before;
+    const double *V, *before; /* D x D, lower triangles */
     double *after;
     double gain, share; /* of K; made: is it wanted? */
     bool made;
     double *K;
 };
 
-/* A lot of 64 rows, columns 64 `tile` and on, to shared memory; `row` says which rows, and has -1
- * behind the last one, where zeros are put. */
-__device__ static inline void fetch_rows(const wide_chain &c, const int *row, int64_t tile,
-                                         double *to) {
-    const int me = static_cast<int>(threadIdx.x), col = 2 * (me % (SIDE / 2));
-    const int64_t j = tile * SIDE + col;
-#pragma unroll
-    for (int k = 0; k < AREA / 2 / TEAM; k++) {
-        const int i = me / (SIDE / 2) + k * (2 * TEAM / SIDE), from = row[i];
-        double *there = to + i * PITCH + col;
-        if (from >= 0 && j < c.stride) copy_ahead(there, c.X + from * c.stride + j);
-        else there[0] = there[1] = 0;
-    }
-}
-
-/* A block for each tile (i, j) of the lower triangle. */
-__global__ static void __launch_bounds__(TEAM) learn_tiles(wide_chain c, int64_t k, learning a) {
-    POOL(pool);
-    const int me = static_cast<int>(threadIdx.x), warp = me / WARP, r = me % WARP / 4, q = me % 4;
-    const int top = 16 * (warp % 4) + r, left = HALF * (warp / 4) + r;
-    const int *row = c.row + k * c.n;
-    const double *residual = c.residual[a.which];
-    double *scale = pool + 4 * TILE_ROOM; /* 2 x 64: residuals of the rows at hand */
-    int *which_row = reinterpret_cast<int *>(scale + 2 * SIDE); /* 2 x 64: and which they are */
-    int64_t i = 0, j = blockIdx.x;
+/* after = decay before + weight V, and K of it. */
+__global__ static void learn_numbers(wide_chain c, learning a) {
+    const int64_t i = blockIdx.x;
     if (*c.stopped != 0) return;
-    for (; j > i; i++) j -= i + 1;
-    double mean_x[2] = {0, 0}, mean_y[ACROSS] = {};
-    for (int h = 0; h < 2; h++)
-        if (a.which == 0 && i * SIDE + top + 8 * h < c.D)
-            mean_x[h] = c.gbar[i * SIDE + top + 8 * h];
-    for (int h = 0; h < ACROSS; h++)
-        if (a.which == 0 && j * SIDE + left + 8 * h < c.D)
-            mean_y[h] = c.gbar[j * SIDE + left + 8 * h];
-    fragment sum = {};
-    const int64_t lots = (c.n + SIDE - 1) / SIDE;
-    if (me < SIDE) which_row[me] = me < c.n ? row[me] : -1;
-    __syncthreads();
-    for (int64_t lot = 0; lot <= lots; lot++) {
-        double *next = pool + lot % 2 * 2 * TILE_ROOM, *X = pool + (lot + 1) % 2 * 2 * TILE_ROOM;
-        if (lot < lots) {
-            const int64_t at = lot * SIDE + me, then = at + SIDE;
-            fetch_rows(c, which_row + lot % 2 * SIDE, i, next);
-            if (i != j) fetch_rows(c, which_row + lot % 2 * SIDE, j, next + TILE_ROOM);
-            if (me < SIDE) {
-                scale[lot % 2 * SIDE + me] = at < c.n ? residual[at] : 0;
-                which_row[(lot + 1) % 2 * SIDE + me] = then < c.n ? row[then] : -1;
-            }
-        }
-        end_lot();
-        if (lot > 0) {
-            const double *Y = i != j ? X + TILE_ROOM : X, *by = scale + (lot + 1) % 2 * SIDE;
-            const int64_t left_over = c.n - (lot - 1) * SIDE;
-            const int deep = left_over < SIDE ? static_cast<int>(left_over) : SIDE;
-#pragma unroll 4
-            for (int at = q; at < (deep + 3) / 4 * 4; at += 4) {
-                const double f = by[at];
-                const double x[2] = {f * X[at * PITCH + top] - mean_x[0],
-                                     f * X[at * PITCH + top + 8] - mean_x[1]};
-                double y[ACROSS];
-#pragma unroll
-                for (int h = 0; h < ACROSS; h++)
-                    y[h] = f * Y[at * PITCH + left + 8 * h] - mean_y[h];
-#pragma unroll
-                for (int h = 0; h < ACROSS; h++) add_product_16(sum.piece[h], x, y[h]);
-            }
-        }
-        await_lots<0>();
-        __syncthreads();
-    }
-    const double rest = static_cast<double>((4 - c.n % 4) % 4); /* rows of -gbar too many */
-    double before[ACROSS][4];
-#pragma unroll
-    for (int p = 0; p < ACROSS; p++) { /* all are on their way before one is needed */
-#pragma unroll
-        for (int h = 0; h < 4; h++) {
-            const int64_t y = i * SIDE + row_of(h), x = j * SIDE + column_of(p, h);
-            const bool there = a.decay != 0 && y < c.D && x <= y;
-            before[p][h] = a.before[there ? y * c.D + x : 0];
-            if (!there) before[p][h] = 0;
-        }
-    }
-#pragma unroll
-    for (int p = 0; p < ACROSS; p++) {
-#pragma unroll
-        for (int h = 0; h < 4; h++) {
-            const int64_t y = i * SIDE + row_of(h), x = j * SIDE + column_of(p, h),
-                          at = y * c.D + x;
-            if (y >= c.D || x > y) continue;
-            double v = sum.piece[p][h];
-            if (a.which == 0) v -= rest * c.gbar[y] * c.gbar[x];
-            const double after = (a.decay != 0 ? a.decay * before[p][h] : 0) + a.weight * v;
-            a.after[at] = after;
-            if (a.made) a.K[at] = a.gain * after + (x == y ? a.share * c.counted[y] : 0);
-        }
+    for (int64_t j = threadIdx.x; j <= i; j += THREADS) {
+        const int64_t at = i * c.D + j;
+        const double after = (a.decay != 0 ? a.decay * a.before[at] : 0) + a.weight * a.V[at];
+        a.after[at] = after;
+        if (a.made) a.K[at] = a.gain * after + (i == j ? a.share * c.counted[i] : 0);
     }
 }
 
@@ -338,31 +260,33 @@ __global__ static void __launch_bounds__(TEAM) learn_tiles(wide_chain c, int64_t
 struct turns {
     double *place[AVERAGES][2];
     int64_t learned[AVERAGES]; /* how often */
+    double *S, *V;             /* scores, and the sum of their squares */
 };
 
 static void learn(lane *l, const wide_chain &c, int64_t k, const sgfsi_walk_step &s, turns *of,
                   double *K) {
-    const int64_t T = tiles_along(c.D), blocks = T * (T + 1) / 2;
-    const int64_t bytes = (4 * TILE_ROOM + 3 * SIDE) * static_cast<int64_t>(sizeof(double));
-    if (!fine(l,
-              cudaFuncSetAttribute(learn_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   static_cast<int>(bytes)),
-              "memory of a block"))
-        return;
+    const double one = 1, none = 0;
+    const int D = static_cast<int>(c.D);
     for (int which = 0; which < AVERAGES; which++) {
         if ((s.learns >> which & 1) == 0) continue;
         const int64_t turn = of->learned[which]++ % 2;
         learning a = {};
-        a.which = which;
         a.decay = s.decay[which];
         a.weight = s.weight[which];
+        a.V = of->V;
         a.before = of->place[which][turn];
         a.after = of->place[which][1 - turn];
         a.gain = c.gain;
         a.share = s.share;
         a.made = s.from == which + 1;
         a.K = K;
-        TOGETHER_IN(l, learn_tiles, blocks, TEAM, bytes, c, k, a);
+        EACH(l, score_rows, c.n * WARP, c, k, which, of->S);
+        (void)fine(l,
+                   cublasDsyrk(l->blas, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, D,
+                               static_cast<int>(c.n), &one, of->S, static_cast<int>(c.stride),
+                               &none, of->V, D),
+                   "a product");
+        TOGETHER(l, learn_numbers, c.D, THREADS, c, a);
     }
 }
 
@@ -383,11 +307,11 @@ static void begin_walk(lane *l, const sgfsi_walk_law *law, const sgfsi_walk *w, 
         TOGETHER(l, finish, 1, FINISHERS, c, k, s, static_cast<int>(law->matrix));
         if (law->matrix != SGFSI_WALK_FULL) continue;
         learn(l, c, k, s, of, w->L);
-        /* The inverses are made of the factor, not with it: a walk that begins with a factor has
-         * the same bits. */
+        /* A step behind a new factor takes the inverses that were made with it, any other those
+         * that are made of it, so that it has the same bits where a walk begins with it. */
         if (s.from != 0) begin_factor(l, c.D, w->L, room, c.failed, c.stopped);
-        if (s.from != 0 || k == 0)
-            begin_inverses(l, c.D, w->L, room, s.from == 0, c.failed, c.stopped);
+        else if (k == 0 || w->step[k - 1].from != 0)
+            begin_inverses(l, c.D, w->L, room, k == 0, c.failed, c.stopped);
         solution x = {};
         x.halves = 3;
         x.D = c.D;
@@ -460,22 +384,28 @@ static void walk_chain(lane *l, const sgfsi_walk_law *law, sgfsi_walk *w, double
     c.failed = c.done + 2;
     c.path = take(l, count * D);
     c.about = take(l, 2 * count);
-    c.z1 = room;
-    c.z2 = c.z1 + count * pairs;
-    c.residual[0] = c.z2 + count * pairs;
-    c.residual[1] = c.residual[0] + n;
-    c.density = c.residual[1] + n;
-    c.part = c.density + n;
-    c.gbar = c.part + 3 * c.lots * D;
-    c.x = c.gbar + rounded(D);
-    c.row = reinterpret_cast<int *>(c.x + rounded(D));
-    double *matrices = c.x + rounded(D) + rounded(pieces(count * n, 2));
+    const auto next = [&room](int64_t numbers) { /* pieces begin at lines of memory */
+                                                 double *at = room;
+                                                 room += rounded(numbers);
+                                                 return at;
+    };
+    c.z1 = next(count * pairs);
+    c.z2 = next(count * pairs);
+    c.residual[0] = next(n);
+    c.residual[1] = next(n);
+    c.density = next(n);
+    c.part = next(3 * c.lots * D);
+    c.gbar = next(D);
+    c.x = next(D);
+    c.row = reinterpret_cast<int *>(next(pieces(count * n, 2)));
+    of.V = full ? next(D * D) : nullptr;
+    of.S = full ? next(n * law->stride) : nullptr;
     for (int k = 0; full && k < AVERAGES; k++) {
         of.place[k][0] = w->average[k];
-        of.place[k][1] = matrices + k * D * D;
+        of.place[k][1] = next(D * D);
     }
     begin_walk(l, law, w, c, there, &of,
-               full ? factor_room_at(D, matrices + rounded(AVERAGES * D * D)) : factor_room{});
+               full ? factor_room_at(D, next(factor_numbers(D))) : factor_room{});
     down(l, 3, c.done, state);
     down(l, count * D, c.path, w->path);
     down(l, 2 * count, c.about, w->about);
@@ -493,9 +423,11 @@ void walk_wide(lane *l, const sgfsi_walk_law *law, int64_t chains, sgfsi_walk *w
     const int64_t D = law->D, n = law->n;
     int64_t most = 0;
     for (int64_t c = 0; c < chains; c++) most = walks[c].count > most ? walks[c].count : most;
-    int64_t numbers = 2 * most * 2 * ((D + 1) / 2) + 3 * n + 3 * pieces(n, 16 * LOTS) * D +
-                      2 * rounded(D) + rounded(pieces(most * n, 2)) + 64;
-    if (law->matrix == SGFSI_WALK_FULL) numbers += rounded(AVERAGES * D * D) + factor_numbers(D);
+    int64_t numbers = 2 * rounded(most * (D + 1)) + 3 * rounded(n) +
+                      rounded(3 * pieces(n, 16 * LOTS) * D) + 2 * rounded(D) +
+                      rounded(pieces(most * n, 2));
+    if (law->matrix == SGFSI_WALK_FULL)
+        numbers += (AVERAGES + 1) * rounded(D * D) + rounded(n * law->stride) + factor_numbers(D);
     double *room = works(l) ? scratch_of(l, numbers) : nullptr;
     for (int64_t c = 0; room != nullptr && c < chains; c++) walk_chain(l, law, &walks[c], room);
 }

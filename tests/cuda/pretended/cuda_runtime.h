@@ -364,7 +364,7 @@ struct pretended_block {
         int64_t met; /* how often all have */
     };
     std::vector<meeting> meetings; /* of each block */
-    unsigned at, threads, first; /* the fiber at hand; of a block; the first block of those at hand */
+    unsigned at, threads, first; /* the fiber at hand; of a block; the first of those at hand */
     std::deque<std::vector<double>> pool;
 };
 inline thread_local pretended_block pretended;
