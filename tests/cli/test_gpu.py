@@ -89,6 +89,8 @@ def test_without_a_gpu(site):
     assert done.returncode == 2 and "no CUDA-capable device is detected" in done.stderr, done.stderr
     done = run(site, "gpu", *SAMPLE, "--device", "cuda:2", SGFS_PRETENDED_CARDS="2")
     assert done.returncode == 2 and "There is no GPU 2: this machine has 2" in done.stderr, done.stderr
+    done = run(site, "gpu", *SAMPLE, "--device", "cuda", SGFS_PRETENDED_SHARED="101376")  # of a GeForce
+    assert done.returncode == 2 and "share 99 kB of memory, and 144 are needed" in done.stderr, done.stderr
 
 
 @pretended

@@ -49,6 +49,9 @@ static sgfs_status open_card(sgfs_device *dev, sgfs_err *err) {
                           "--device cuda needs an NVIDIA GPU and its driver, and CUDA finds none: "
                           "%.200s. --device blas works without.",
                           why);
+    case SGFSI_CUDA_SMALL:
+        return sgfsi_fail(err, SGFS_EUSAGE, "--device cuda:%lld: %.250s. --device blas works.",
+                          (long long)dev->number, why);
     case SGFSI_CUDA_BROKEN: break;
     }
     return sgfsi_fail(err, SGFS_EIO, "The GPU %lld cannot be used: %.300s.", (long long)dev->number,

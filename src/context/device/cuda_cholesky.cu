@@ -87,8 +87,8 @@ __device__ static inline void subtract_columns(double *C, double *X, int first, 
  * Eight columns at a time: each row has a thread, which factors the 8 x 8 numbers on the diagonal
  * for itself and solves its own eight with them. Their products are first subtracted from the next
  * eight columns, and while these are solved, other warps subtract them from the rest. Above the
- * diagonal C holds anything. Returns in thread 64, which has the first row of X, the order of the first minor that
- * is not positive, or 0. */
+ * diagonal C holds anything. Returns in thread 64, which has the first row of X, the order of the
+ * first minor that is not positive, or 0. */
 template <bool GIVEN> __device__ static int factor_tile(double *C, double *X) {
     const int me = static_cast<int>(threadIdx.x), warp = me / WARP;
     constexpr int OTHERS = TEAM / WARP - ROWS / WARP;

@@ -362,7 +362,8 @@ static sgfsi_cuda_found explain(cudaError_t code, sgfsi_cuda_found found, char *
 
 static sgfsi_cuda_found open_card(int64_t number, void **state, sgfsi_cuda_card *card, char *why,
                                   size_t room) {
-    int cards = 0, driver = 0, runtime = 0;
+    constexpr int LEAST_SHARED = 144 << 10; /* four tiles of 64 x 64, and some more */
+    int cards = 0, driver = 0, runtime = 0, shared = 0;
     cudaDeviceProp is;
     size_t left = 0, all = 0;
     std::memset(card, 0, sizeof *card);
@@ -373,6 +374,9 @@ static sgfsi_cuda_found open_card(int64_t number, void **state, sgfsi_cuda_card 
     if (number >= cards) return SGFSI_CUDA_FEWER;
     code = cudaSetDevice(static_cast<int>(number));
     if (code == cudaSuccess) code = cudaGetDeviceProperties(&is, static_cast<int>(number));
+    if (code == cudaSuccess)
+        code = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                                      static_cast<int>(number));
     if (code == cudaSuccess) code = cudaMemGetInfo(&left, &all);
     if (code == cudaSuccess) code = cudaDriverGetVersion(&driver);
     if (code == cudaSuccess) code = cudaRuntimeGetVersion(&runtime);
@@ -382,6 +386,13 @@ static sgfsi_cuda_found open_card(int64_t number, void **state, sgfsi_cuda_card 
                   "%.79s (compute capability %d.%d), CUDA %d.%d, driver for CUDA %d.%d", is.name,
                   is.major, is.minor, runtime / 1000, runtime % 1000 / 10, driver / 1000,
                   driver % 1000 / 10);
+    if (shared < LEAST_SHARED) {
+        std::snprintf(why, room,
+                      "threads of the %.79s (compute capability %d.%d) share %d kB of memory, and "
+                      "%d are needed, which A100, H100 and their like have",
+                      is.name, is.major, is.minor, shared >> 10, LEAST_SHARED >> 10);
+        return SGFSI_CUDA_SMALL;
+    }
     card->free_bytes = static_cast<double>(left);
     card->bytes = static_cast<double>(all);
     cuda_state *s = new cuda_state();

@@ -23,6 +23,7 @@ typedef enum sgfsi_cuda_found {
     SGFSI_CUDA_FINE,
     SGFSI_CUDA_NONE,  /* no GPU, or a driver that is too old: why says it */
     SGFSI_CUDA_FEWER, /* there are GPUs, but none of that number */
+    SGFSI_CUDA_SMALL, /* it is there, and of a kind for which this is not made: why says it */
     SGFSI_CUDA_BROKEN /* it is there and cannot work: why says it */
 } sgfsi_cuda_found;
 

@@ -7,7 +7,8 @@
  * and is known by its addresses: whoever hands an address of the host's to a kernel is not found
  * out. It begins as NaN, so that whoever reads what nobody wrote is.
  * SGFS_PRETENDED_BYTES in the environment is how much of it there is, SGFS_PRETENDED_CARDS how many
- * GPUs, and SGFS_PRETENDED_LOSS after how many launches the GPU is lost.
+ * GPUs, SGFS_PRETENDED_SHARED how many bytes threads of a block may share, and SGFS_PRETENDED_LOSS
+ * after how many launches the GPU is lost.
  */
 #pragma once
 
@@ -107,7 +108,9 @@ inline cudaError_t cudaGetDevice(int *number) {
     return cudaSuccess;
 }
 inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr what, int) {
-    *value = what == cudaDevAttrMultiProcessorCount ? 3 : 1 << 18;
+    *value = what == cudaDevAttrMultiProcessorCount
+                 ? 3
+                 : static_cast<int>(pretended_number("SGFS_PRETENDED_SHARED", 1 << 18));
     return cudaSuccess;
 }
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
