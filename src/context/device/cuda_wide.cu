@@ -343,6 +343,13 @@ static void put_back(lane *l, int64_t D, const sgfsi_walk *w, const turns &of) {
     }
 }
 
+/* The next piece of a room, whose pieces begin at lines of memory. */
+static double *next_of(double **room, int64_t numbers) {
+    double *at = *room;
+    *room += rounded(numbers);
+    return at;
+}
+
 /* One chain. room: numbers for what only the GPU sees. */
 static void walk_chain(lane *l, const sgfsi_walk_law *law, sgfsi_walk *w, double *room) {
     const int64_t D = law->D, n = law->n, count = w->count, pairs = 2 * ((D + 1) / 2);
@@ -384,28 +391,23 @@ static void walk_chain(lane *l, const sgfsi_walk_law *law, sgfsi_walk *w, double
     c.failed = c.done + 2;
     c.path = take(l, count * D);
     c.about = take(l, 2 * count);
-    const auto next = [&room](int64_t numbers) { /* pieces begin at lines of memory */
-                                                 double *at = room;
-                                                 room += rounded(numbers);
-                                                 return at;
-    };
-    c.z1 = next(count * pairs);
-    c.z2 = next(count * pairs);
-    c.residual[0] = next(n);
-    c.residual[1] = next(n);
-    c.density = next(n);
-    c.part = next(3 * c.lots * D);
-    c.gbar = next(D);
-    c.x = next(D);
-    c.row = reinterpret_cast<int *>(next(pieces(count * n, 2)));
-    of.V = full ? next(D * D) : nullptr;
-    of.S = full ? next(n * law->stride) : nullptr;
+    c.z1 = next_of(&room, count * pairs);
+    c.z2 = next_of(&room, count * pairs);
+    c.residual[0] = next_of(&room, n);
+    c.residual[1] = next_of(&room, n);
+    c.density = next_of(&room, n);
+    c.part = next_of(&room, 3 * c.lots * D);
+    c.gbar = next_of(&room, D);
+    c.x = next_of(&room, D);
+    c.row = reinterpret_cast<int *>(next_of(&room, pieces(count * n, 2)));
+    of.V = full ? next_of(&room, D * D) : nullptr;
+    of.S = full ? next_of(&room, n * law->stride) : nullptr;
     for (int k = 0; full && k < AVERAGES; k++) {
         of.place[k][0] = w->average[k];
-        of.place[k][1] = next(D * D);
+        of.place[k][1] = next_of(&room, D * D);
     }
     begin_walk(l, law, w, c, there, &of,
-               full ? factor_room_at(D, next(factor_numbers(D))) : factor_room{});
+               full ? factor_room_at(D, next_of(&room, factor_numbers(D))) : factor_room{});
     down(l, 3, c.done, state);
     down(l, count * D, c.path, w->path);
     down(l, 2 * count, c.about, w->about);
