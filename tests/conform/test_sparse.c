@@ -499,15 +499,16 @@ static void test_impossible_sparse_rows_are_refused(void **state) {
         const double *value, *x;
         sgfs_status code;
         const char *text;
-    } cases[] = {{late, col, value, NULL, SGFS_EDATA, "begin with 0"},
-                 {falls, col, value, NULL, SGFS_EDATA, "falls after row 2"},
-                 {start, beyond, value, NULL, SGFS_EDATA, "row 1, csr_col[1] is 2"},
-                 {start, below, value, NULL, SGFS_EDATA, "row 1, csr_col[0] is -1"},
-                 {start, twice, value, NULL, SGFS_EDATA, "row 3, csr_col[3] is 1"},
-                 {start, back, value, NULL, SGFS_EDATA, "increase within a row"},
-                 {start, col, bad_value, NULL, SGFS_EDATA, "csr_value[1] is not a finite"},
-                 {start, NULL, value, NULL, SGFS_EUSAGE, "csr_col and csr_value"},
-                 {start, col, value, value, SGFS_EUSAGE, "exactly one of x, x32 and csr_start"}};
+    } cases[] = {
+        {late, col, value, NULL, SGFS_EDATA, "begin with 0"},
+        {falls, col, value, NULL, SGFS_EDATA, "falls after row 2"},
+        {start, beyond, value, NULL, SGFS_EDATA, "row 1, csr_col[1] is 2"},
+        {start, below, value, NULL, SGFS_EDATA, "row 1, csr_col[0] is -1"},
+        {start, twice, value, NULL, SGFS_EDATA, "row 3, csr_col[3] is 1"},
+        {start, back, value, NULL, SGFS_EDATA, "increase within a row"},
+        {start, col, bad_value, NULL, SGFS_EDATA, "csr_value[1] is not a finite"},
+        {start, NULL, value, NULL, SGFS_EUSAGE, "csr_col and csr_value"},
+        {start, col, value, value, SGFS_EUSAGE, "exactly one of x, x32, csr_start and device_x"}};
     sgfs_config *cfg = unit_prior_config();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         sgfs_err err = {SGFS_OK, ""};
