@@ -4,6 +4,7 @@
  * a suggestion. (Not getopt_long: it accepts abbreviations, which would turn every new option into
  * a break of old scripts.)
  */
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,6 +44,7 @@ static bool find_option(const cli_command *command, const char *flag, sgfs_optio
 
 static int find_own(const cli_command *command, const char *flag) {
     for (int i = 0; command->flags[i].name != NULL; i++) {
+        assert(i < CLI_FLAGS);
         if (strcmp(command->flags[i].name, flag) == 0) return i;
     }
     return -1;

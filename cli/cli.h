@@ -23,11 +23,13 @@ typedef struct cli_data {
 
 typedef enum cli_origin { CLI_DEFAULT, CLI_FILE, CLI_FLAG } cli_origin;
 
+enum { CLI_FLAGS = 32 }; /* that a command has of its own, at most */
+
 typedef struct cli_args {
     sgfs_config *cfg;
     int words;
     const char *word[1024]; /* positional arguments */
-    const char *given[16];  /* by position in the command's flags; NULL: not given */
+    const char *given[CLI_FLAGS]; /* by position in the command's flags; NULL: not given */
     int manys;
     const char *many[16]; /* all values of the flag that the command lets repeat */
     bool quiet, json, verbose;
