@@ -27,7 +27,7 @@ void begin_inverses(lane *l, int64_t D, const double *L, const factor_room &room
                     const double *failed, const double *stopped);
 
 /* x = L^-1 x (halves: 1), L^-T x (halves: 2), or L^-T (L^-1 x + a z) (halves: 3); z NULL: without
- * it. * The room is one that begin_inverses has filled. */
+ * it. The room is one that begin_factor or begin_inverses has filled. */
 struct solution {
     int halves;
     int64_t D;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  * cuda_tiles.cuh: matrices cut into tiles of 64 x 64 numbers, and their products by a block of 256
- * threads: what the factor of a matrix (cuda_cholesky.cu) and the iterations of wide regressions
- * (cuda_wide.cu) are made of.
+ * threads: what the factor of a matrix (cuda_cholesky.cu) is made of.
  *
  * In memory that a block shares the rows of a tile are PITCH numbers apart, so that the fragments
  * of products lie in other banks whether a tile is read by rows or by columns. A warp makes 16 x 32
